@@ -1,0 +1,39 @@
+# Compiler flags shared by every target. No -march here: one binary runs on any
+# x86-64 and picks its kernels at run time (src/kernels).
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1")
+
+add_library(hearth_flags INTERFACE)
+# Contraction changes results between compilers and CPUs; the kernels write
+# every fused multiply-add explicitly instead.
+target_compile_options(hearth_flags INTERFACE -ffp-contract=off -Wall -Wextra
+                       -Wconversion -Wshadow -Wno-sign-conversion)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Vector types never cross a non-inlined call here, so the ABI note is noise.
+  target_compile_options(hearth_flags INTERFACE -Wno-psabi)
+endif()
+if(HEARTH_WERROR)
+  target_compile_options(hearth_flags INTERFACE -Werror)
+endif()
+
+set(ubsan "undefined,float-divide-by-zero,float-cast-overflow")
+if(HEARTH_SANITIZE STREQUAL "address")
+  set(sanitize -fsanitize=address,${ubsan})
+elseif(HEARTH_SANITIZE STREQUAL "thread")
+  set(sanitize -fsanitize=thread)
+elseif(HEARTH_SANITIZE STREQUAL "fuzzer")
+  set(sanitize -fsanitize=fuzzer-no-link,address,${ubsan})
+elseif(HEARTH_SANITIZE)
+  message(FATAL_ERROR "HEARTH_SANITIZE: unknown value ${HEARTH_SANITIZE}")
+endif()
+if(sanitize)
+  add_compile_options(${sanitize} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(${sanitize})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # g++ 12 reports false positives from its own headers under sanitizers.
+    add_compile_options(-Wno-maybe-uninitialized)
+  endif()
+endif()

@@ -1,0 +1,90 @@
+# One line declares a room: a static library from src/<room>/**/*.cc and a test
+# program from the *_test.cc files beside them.
+function(_hearth_sources out dir pattern)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${dir}/${pattern})
+  set(${out} ${files} PARENT_SCOPE)
+endfunction()
+
+function(_hearth_test target)
+  add_executable(${target} ${ARGN})
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  target_compile_definitions(${target} PRIVATE
+    HEARTH_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data"
+    HEARTH_SHARED="${CMAKE_SOURCE_DIR}/../shared"
+    HEARTH_PROGRAM="$<TARGET_FILE:hearth>")
+  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST
+                       PROPERTIES TIMEOUT 900)
+endfunction()
+
+function(hearth_room room)
+  cmake_parse_arguments(arg "" "" "DEPENDS;LINKS" ${ARGN})
+  _hearth_sources(sources src/${room} "*.cc")
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  set(target hearth_${room})
+  list(TRANSFORM arg_DEPENDS PREPEND hearth_)
+  if(NOT sources)
+    message(FATAL_ERROR "room ${room} has no sources")
+  endif()
+  add_library(${target} STATIC ${sources})
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX
+                        POSITION_INDEPENDENT_CODE ON EXPORT_NAME ${room})
+  target_include_directories(${target} PUBLIC
+    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src>)
+  target_link_libraries(${target} PUBLIC ${arg_DEPENDS} ${arg_LINKS}
+                        PRIVATE $<BUILD_INTERFACE:hearth_flags>)
+  set_property(GLOBAL APPEND PROPERTY HEARTH_ROOMS ${target})
+  if(HEARTH_TESTS AND tests)
+    _hearth_test(${target}_test ${tests})
+    target_link_libraries(${target}_test PRIVATE ${target} hearth_flags
+                          GTest::gtest GTest::gmock GTest::gtest_main)
+  endif()
+endfunction()
+
+function(hearth_program target room)
+  cmake_parse_arguments(arg "" "" "DEPENDS;LINKS" ${ARGN})
+  _hearth_sources(sources src/${room} "*.cc")
+  list(TRANSFORM arg_DEPENDS PREPEND hearth_)
+  target_sources(${target} PRIVATE ${sources})
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(${target} PRIVATE ${arg_DEPENDS} ${arg_LINKS} hearth_flags)
+endfunction()
+
+# tests/*_test.cc: one program, linked with everything, may run the program.
+function(hearth_cross_room_tests)
+  _hearth_sources(tests tests "*_test.cc")
+  if(tests)
+    _hearth_test(hearth_cross_test ${tests})
+    target_link_libraries(hearth_cross_test PRIVATE hearth_engine hearth_flags
+                          GTest::gtest GTest::gmock GTest::gtest_main)
+    add_dependencies(hearth_cross_test hearth)
+  endif()
+endfunction()
+
+# fuzz/x_fuzz.cc with seeds in fuzz/corpus/x/. Under the fuzz preset it is a
+# libFuzzer program that ctest runs for HEARTH_FUZZ_SECONDS; elsewhere a plain
+# program that replays the seeds, so that no preset loses them.
+function(hearth_fuzz_targets)
+  _hearth_sources(targets fuzz "*_fuzz.cc")
+  foreach(source IN LISTS targets)
+    get_filename_component(name ${source} NAME_WE)
+    string(REGEX REPLACE "_fuzz$" "" short ${name})
+    set(corpus ${CMAKE_SOURCE_DIR}/fuzz/corpus/${short})
+    add_executable(${name} ${source})
+    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src)
+    target_link_libraries(${name} PRIVATE hearth_engine hearth_flags)
+    if(HEARTH_SANITIZE STREQUAL "fuzzer")
+      target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+      set(work ${CMAKE_BINARY_DIR}/fuzz-work/${short})
+      file(MAKE_DIRECTORY ${work})
+      add_test(NAME fuzz.${short} COMMAND ${name} -max_total_time=${HEARTH_FUZZ_SECONDS}
+               -timeout=20 -rss_limit_mb=2048 -print_final_stats=1
+               -artifact_prefix=${work}/ ${work} ${corpus})
+    else()
+      target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/fuzz/replay_main.cc)
+      add_test(NAME fuzz_replay.${short} COMMAND ${name} ${corpus})
+    endif()
+  endforeach()
+endfunction()

@@ -1,0 +1,210 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace hearth {
+namespace {
+
+class UniqueFd {
+ public:
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  ~UniqueFd() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  UniqueFd(const UniqueFd&) = delete;
+  UniqueFd& operator=(const UniqueFd&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+FileStamp StampOf(const struct stat& st) {
+  FileStamp stamp;
+  stamp.device = st.st_dev;
+  stamp.inode = st.st_ino;
+  stamp.size = static_cast<std::uint64_t>(st.st_size);
+  stamp.mtime_ns =
+      std::int64_t{st.st_mtim.tv_sec} * 1'000'000'000 + st.st_mtim.tv_nsec;
+  stamp.ctime_ns =
+      std::int64_t{st.st_ctim.tv_sec} * 1'000'000'000 + st.st_ctim.tv_nsec;
+  return stamp;
+}
+
+Error ErrnoError(int number, const std::string& what) {
+  const Code code = number == ENOENT || number == ENOTDIR ? Code::kNotFound
+                    : number == ELOOP                     ? Code::kInvalidArgument
+                    : number == ENOSPC || number == EDQUOT ? Code::kResourceFull
+                                                           : Code::kIo;
+  return {code, what + ": " + ErrnoText(number)};
+}
+
+Result<void> WriteAll(int fd, ByteSpan bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoError(errno, path);
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+  return {};
+}
+
+std::string ParentOf(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+}  // namespace
+
+std::string ErrnoText(int error_number) {
+  return std::generic_category().message(error_number);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      stamp_(other.stamp_),
+      path_(std::move(other.path_)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  if (this != &other) {
+    MappedFile old(std::move(*this));
+    data_ = std::exchange(other.data_, nullptr);
+    size_ = std::exchange(other.size_, 0);
+    stamp_ = other.stamp_;
+    path_ = std::move(other.path_);
+  }
+  return *this;
+}
+
+Result<MappedFile> MappedFile::Open(const std::string& path,
+                                    bool follow_links) {
+  const int flags =
+      O_RDONLY | O_CLOEXEC | O_NONBLOCK | (follow_links ? 0 : O_NOFOLLOW);
+  UniqueFd fd(::open(path.c_str(), flags));
+  if (fd.get() < 0) return ErrnoError(errno, path);
+  struct stat st;
+  if (::fstat(fd.get(), &st) != 0) return ErrnoError(errno, path);
+  if (!S_ISREG(st.st_mode)) {
+    return {Code::kInvalidArgument, path + ": not a regular file"};
+  }
+  MappedFile file;
+  file.stamp_ = StampOf(st);
+  file.path_ = path;
+  if (st.st_size > 0) {
+    const auto size = static_cast<std::size_t>(st.st_size);
+    void* p = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
+    if (p == MAP_FAILED) return ErrnoError(errno, path);
+    file.data_ = static_cast<const std::byte*>(p);
+    file.size_ = size;
+  }
+  return file;
+}
+
+void MappedFile::AdviseWillNeed(std::size_t offset, std::size_t length) const {
+  if (offset >= size_) return;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t begin = offset / page * page;
+  const std::size_t end = std::min(size_, offset + length);
+  ::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_WILLNEED);
+}
+
+Result<FileStamp> StatFile(const std::string& path) {
+  struct stat st;
+  if (::stat(path.c_str(), &st) != 0) return ErrnoError(errno, path);
+  return StampOf(st);
+}
+
+Result<std::string> ReadTextFile(const std::string& path,
+                                 std::size_t size_max) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) return ErrnoError(errno, path);
+  std::string text;
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t n = ::read(fd.get(), buffer, sizeof(buffer));
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoError(errno, path);
+    }
+    if (n == 0) return text;
+    text.append(buffer, static_cast<std::size_t>(n));
+    if (text.size() > size_max) {
+      return {Code::kResourceFull, path + ": longer than " +
+                                       std::to_string(size_max) + " bytes"};
+    }
+  }
+}
+
+Result<void> WriteFileAtomically(const std::string& path,
+                                 std::span<const ByteSpan> parts) {
+  static std::atomic<unsigned> counter{0};
+  const std::string temporary = path + ".tmp." + std::to_string(::getpid()) +
+                                "." + std::to_string(counter.fetch_add(1));
+  {
+    UniqueFd fd(::open(temporary.c_str(),
+                       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (fd.get() < 0) return ErrnoError(errno, temporary);
+    Result<void> written;
+    for (const ByteSpan part : parts) {
+      written = WriteAll(fd.get(), part, temporary);
+      if (!written.ok()) break;
+    }
+    if (written.ok() && ::fsync(fd.get()) != 0) {
+      written = ErrnoError(errno, temporary);
+    }
+    if (!written.ok()) {
+      ::unlink(temporary.c_str());
+      return written;
+    }
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    const int number = errno;
+    ::unlink(temporary.c_str());
+    return ErrnoError(number, path);
+  }
+  UniqueFd directory(
+      ::open(ParentOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() < 0 || ::fsync(directory.get()) != 0) {
+    return ErrnoError(errno, ParentOf(path));
+  }
+  return {};
+}
+
+Result<void> WriteFileAtomically(const std::string& path, ByteSpan bytes) {
+  return WriteFileAtomically(path, std::span(&bytes, 1));
+}
+
+Result<void> MakeDirectories(const std::string& path) {
+  std::string so_far;
+  for (const auto& part : std::filesystem::path(path)) {
+    so_far = (std::filesystem::path(so_far) / part).string();
+    if (::mkdir(so_far.c_str(), 0700) != 0 && errno != EEXIST) {
+      return ErrnoError(errno, so_far);
+    }
+  }
+  struct stat st;
+  if (::stat(path.c_str(), &st) != 0) return ErrnoError(errno, path);
+  if (!S_ISDIR(st.st_mode)) {
+    return {Code::kInvalidArgument, path + ": not a directory"};
+  }
+  return {};
+}
+
+}  // namespace hearth
