@@ -1,0 +1,111 @@
+// The arithmetic of a forward pass, on plain spans: no allocation, no threads,
+// no I/O, no errors. Sizes are the caller's duty.
+//
+// One numerics on every CPU: each function below gives the same bits on every
+// instruction set (scalar, AVX2, AVX-512, NEON), for one row and for many, and
+// however the rows or tokens were split into calls. The rules that make it so:
+//   - float sums run over 16 virtual lanes (element k goes to lane k % 16, in
+//     rising k, one fused multiply-add each) and end in one fixed tree;
+//   - integer dot products are exact, and their float sum runs block by block;
+//   - exp, erf, tanh are our own polynomials, not the C library's.
+// kNumericsVersion is part of every model identity: change it when any bit of
+// any result changes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "tensor/half.h"
+#include "tensor/kv_format.h"
+#include "tensor/weight_matrix.h"
+
+namespace hearth {
+
+inline constexpr std::uint32_t kNumericsVersion = 1;
+
+struct Kernels {
+  std::string_view isa;  // "scalar", "avx2", "avx512", ...
+
+  // --- Linear layers -------------------------------------------------------
+  // Activations are prepared once per matrix input and shared by all threads:
+  // float formats keep float rows; Q8_0 and Q4_0 quantise each row to int8 in
+  // groups of 32 (scale = absmax / 127, round to nearest even).
+  // Bytes that Pack* writes for one row of n_in values.
+  std::size_t (*packed_row_bytes)(DType weight, std::int64_t n_in);
+  // x: [n_in]; packed: packed_row_bytes, 64-byte aligned.
+  void (*pack_row)(DType weight, const float* x, std::int64_t n_in,
+                   std::byte* packed);
+  // y[r * y_stride + n] = sum_k W[n, k] x[r, k] (+ bias[n] when bias != null)
+  // for r in [0, n_rows) and n in [n_begin, n_end). packed rows lie
+  // packed_row_bytes apart. `scratch`: matmul_scratch_bytes, 64-byte aligned,
+  // one per thread. n_begin and n_end are multiples of kMatmulColumns, but for
+  // n_end == n_out.
+  void (*matmul)(const WeightMatrix& w, const std::byte* packed, int n_rows,
+                 std::int64_t n_begin, std::int64_t n_end, const float* bias,
+                 float* y, std::int64_t y_stride, std::byte* scratch);
+  std::size_t (*matmul_scratch_bytes)(const WeightMatrix& w, int n_rows);
+  // out[0..n_in) = row `row` of a kOutIn matrix as float (embedding look-up).
+  void (*dequantize_row)(const WeightMatrix& w, std::int64_t row, float* out);
+
+  // --- Elementwise, over n values -----------------------------------------
+  void (*rms_norm)(const float* x, const float* weight, float eps,
+                   std::int64_t n, float* out);
+  void (*layer_norm)(const float* x, const float* weight, const float* bias,
+                     float eps, std::int64_t n, float* out);
+  void (*add)(const float* x, std::int64_t n, float* accumulator);
+  void (*silu_mul)(const float* gate, const float* up, std::int64_t n,
+                   float* out);                                // silu(g) * u
+  void (*gelu_erf)(const float* x, std::int64_t n, float* out);  // exact form
+  void (*gelu_tanh)(const float* x, std::int64_t n, float* out);
+  // Rotates one head in place. cos, sin: [rotary_dim / 2]. Pairs are (i, i +
+  // rotary_dim / 2), or (2i, 2i + 1) when interleaved.
+  void (*rope)(float* head, int rotary_dim, const float* cos, const float* sin,
+               bool interleaved);
+
+  // --- KV tiles -------------------------------------------------------------
+  // Writes one token's key and value (head_dim floats each) of one head into
+  // slot `slot` of a tile. Rounds to nearest even.
+  void (*store_key)(KvFormat format, const float* key, int head_dim,
+                    std::byte* keys, int stride, int slot);
+  void (*store_value)(KvFormat format, const float* value, int head_dim,
+                      std::byte* values, int slot);
+
+  // --- Attention --------------------------------------------------------------
+  // Folds one tile into the running softmax of n_rows query rows that share a
+  // KV head (all query heads of the group, and several positions).
+  //   q      [n_rows][head_dim], already scaled
+  //   visible[r]: the row sees tokens [begin, visible[r]) of the tile; may be
+  //           <= begin (row skips the tile)
+  //   state  per row: running maximum, running sum; and acc [n_rows][head_dim].
+  // The result for a row depends on nothing but the row and the tiles in order.
+  void (*attend_tile)(KvFormat format, const float* q, int n_rows, int head_dim,
+                      const KvTile& tile, int begin, const int* visible,
+                      float* max, float* sum, float* acc,
+                      std::byte* scratch);
+  std::size_t (*attend_scratch_bytes)(int n_rows, int head_dim, int stride);
+  // Folds the state b into a (both of one row): used at fixed token positions,
+  // so that long contexts may be split over threads.
+  void (*merge_attention)(float* max_a, float* sum_a, float* acc_a,
+                          float max_b, float sum_b, const float* acc_b,
+                          int head_dim);
+  // out = acc / sum.
+  void (*finish_attention)(float sum, const float* acc, int head_dim,
+                           float* out);
+
+  // Index of the first largest value.
+  std::int64_t (*argmax)(const float* x, std::int64_t n);
+};
+
+// Threads split matmul columns at multiples of this.
+inline constexpr std::int64_t kMatmulColumns = 16;
+
+// The best table for this CPU; HEARTH_ISA=scalar|avx2|avx512 in the environment
+// forces a lower one (an unknown or unavailable name is ignored here and
+// refused by the program's start-up check).
+const Kernels& ActiveKernels();
+// Every table this CPU can run, scalar first. For tests and benches.
+std::span<const Kernels* const> AvailableKernels();
+
+}  // namespace hearth

@@ -1,0 +1,37 @@
+// The number formats that tensors in files have.
+//
+// A format is a block of `block_elements` values in `block_bytes` bytes; plain
+// formats have blocks of one. Layouts of the quantised ones: docs/formats/.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace hearth {
+
+// Part of the model identity; never renumber.
+enum class DType : std::uint8_t {
+  kF32 = 0,
+  kF16 = 1,
+  kBF16 = 2,
+  kQ8_0 = 3,  // 32 values: f16 scale, 32 x i8
+  kQ4_0 = 4,  // 32 values: f16 scale, 16 bytes of nibbles (low half first)
+  // .tinygpt int4: 64 values in 32 bytes of nibbles (low nibble first); the f16
+  // scales lie in an array of their own (WeightMatrix::scales).
+  kTgInt4 = 5,
+};
+
+struct DTypeInfo {
+  std::string_view name;
+  int block_elements;
+  int block_bytes;
+};
+
+const DTypeInfo& InfoOf(DType dtype);
+
+// Bytes of `n` values; nothing when n is no multiple of the block or the size
+// overflows.
+std::optional<std::uint64_t> BytesOf(DType dtype, std::uint64_t n);
+
+}  // namespace hearth
