@@ -1,0 +1,23 @@
+// Opens a model of any supported kind without reading its weights: files are
+// mapped, headers parsed and every tensor's place, type and shape checked
+// against the configuration. Milliseconds, whatever the size.
+#pragma once
+
+#include <string>
+
+#include "hearth/result.h"
+#include "model/weights.h"
+
+namespace hearth {
+
+// `path`: a GGUF file, a .tinygpt file, or a Hugging Face directory; told apart
+// by content, not by name. Errors name the file and what is wrong or missing:
+// kNotFound, kCorrupt, kUnsupported (an architecture, rope type, tensor or
+// number format that hearth has no code for: refused, never skipped), kIo.
+Result<LoadedModel> LoadModel(const std::string& path);
+
+// The model that is part of the program itself.
+Result<LoadedModel> LoadTinygptFromMemory(ByteSpan bytes,
+                                          const std::string& label);
+
+}  // namespace hearth

@@ -1,0 +1,81 @@
+// A loaded model: its configuration, its weights where they lie in the mapped
+// files, and what identity needs to know of every tensor.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "model/config.h"
+#include "tensor/weight_matrix.h"
+
+namespace hearth {
+
+class GgufFile;
+
+// One-dimensional tensors are small: widened to float at load.
+struct NormWeights {
+  std::vector<float> weight;  // [d_model]
+  std::vector<float> bias;    // [d_model], or empty
+};
+
+struct Linear {
+  WeightMatrix w;           // [n_out, n_in], in the mapped file
+  std::vector<float> bias;  // [n_out], or empty
+};
+
+struct LayerWeights {
+  NormWeights attention_norm;
+  Linear q;       // [n_heads * head_dim, d_model]
+  Linear k, v;    // [n_kv_heads * head_dim, d_model]
+  Linear o;       // [d_model, n_heads * head_dim]
+  NormWeights mlp_norm;
+  Linear gate;    // [d_mlp, d_model]; gated MLPs only
+  Linear up;      // [d_mlp, d_model]
+  Linear down;    // [d_model, d_mlp]
+};
+
+struct Weights {
+  WeightMatrix token_embedding;  // [vocab_size, d_model], kOutIn
+  std::vector<float> position_embedding;  // [context_length, d_model], or empty
+  std::vector<LayerWeights> layers;       // [n_layers]
+  NormWeights final_norm;
+  Linear head;  // [vocab_size, d_model]; the embedding itself when tied
+};
+
+// Every tensor of the file(s), used or not, in file order.
+struct TensorRecord {
+  std::string name;
+  std::string type;                  // the file's own name of the number format
+  std::vector<std::uint64_t> shape;  // outermost first
+  ByteSpan bytes;                    // in the mapped file
+};
+
+// Where the tokenizer of a model is to be found.
+enum class TokenizerSource : std::uint8_t {
+  kBytes,     // id = byte
+  kGguf,      // tokenizer.ggml.* of `gguf`
+  kDirectory  // tokenizer.json (and tokenizer_config.json) in `tokenizer_dir`
+};
+
+// Move-only; the spans inside point into `files`.
+struct LoadedModel {
+  std::string path;         // as the user gave it, for messages
+  std::string file_format;  // "GGUF v3", "safetensors", ".tinygpt v2 fp16", ...
+  ModelConfig config;
+  Weights weights;
+  std::vector<TensorRecord> tensors;
+  std::vector<MappedFile> files;
+  std::uint64_t n_parameters = 0;
+
+  TokenizerSource tokenizer_source = TokenizerSource::kBytes;
+  std::shared_ptr<const GgufFile> gguf;  // GGUF models only
+  std::string tokenizer_dir;
+  std::vector<std::int32_t> eos_ids;  // from the model's own configuration
+  std::int32_t bos_id = -1;
+};
+
+}  // namespace hearth
