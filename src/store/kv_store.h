@@ -1,0 +1,91 @@
+// The persistent store: a directory of sealed blocks and prompt manifests that
+// anyone may look into, copy and delete. No daemon, no index that can be lost.
+// Layout and formats: docs/formats/block.md, docs/formats/manifest.md.
+//
+// Threads  every call may be made from any thread, and any number of processes
+//          may share a directory: there is no lock on the read path.
+// Errors   nothing here fails an answer: a defect of a stored file is a shorter
+//          match with a reason, and a failed save is an Error to report once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "cache/kv_spec.h"
+#include "hearth/result.h"
+#include "store/kv_identity.h"
+
+namespace hearth {
+
+// One block as found: verified, mapped read-only, kept alive by `owner`.
+struct StoredBlock {
+  Digest id;
+  int n_tokens = 0;  // block_tokens, or fewer for the tail
+  ByteSpan payload;  // KvLayout(spec, n_tokens), 64-byte aligned or better
+  std::shared_ptr<const void> owner;
+};
+
+struct StoreMatch {
+  std::vector<StoredBlock> blocks;  // from token 0 on, without a gap
+  int n_tokens = 0;                 // their sum
+  // Why the match is not longer; empty when it covers all that was asked for.
+  // One line; names the file when a defect ended the match.
+  std::string miss_reason;
+  // Files that were found damaged or foreign and set aside, one line each.
+  std::vector<std::string> warnings;
+};
+
+// What one block to be saved is made of.
+struct BlockToSave {
+  Digest parent;  // RootId or the id of the block before
+  Digest id;
+  std::span<const std::int32_t> tokens;
+  ByteSpan payload;  // KvLayout(spec, tokens.size())
+};
+
+class KvStore {
+ public:
+  // Makes the directory (mode 0700) when it is missing. kIncompatible when its
+  // VERSION is another, kInvalidArgument when it is no directory or looks like
+  // somebody else's (not empty and no VERSION).
+  static Result<std::unique_ptr<KvStore>> Open(const std::string& root);
+  virtual ~KvStore() = default;
+
+  // The longest stored prefix of tokens: full blocks by their ids, then the
+  // longest partial tail that a manifest holds. Verifies everything it returns.
+  virtual StoreMatch Lookup(const KvIdentity& identity, const KvSpec& spec,
+                            std::span<const std::int32_t> tokens) = 0;
+
+  // Durable when it returns. Fine when the block exists already.
+  virtual Result<void> SaveBlock(const KvIdentity& identity,
+                                 const KvSpec& spec,
+                                 const BlockToSave& block) = 0;
+
+  // The manifest of a whole prompt (chain and partial tail; `tail` null when
+  // the prompt fills its last block) and the readable sidecar beside it.
+  // `preview` is stored only when not empty.
+  virtual Result<void> SaveManifest(const KvIdentity& identity,
+                                    const KvSpec& spec,
+                                    std::span<const std::int32_t> tokens,
+                                    const BlockToSave* tail,
+                                    const std::string& preview) = 0;
+};
+
+// --- One self-contained file (--cache-prompt) ---------------------------------
+// The same ids and images in a single file. Lookup as above; a missing file is
+// a miss. Saving refuses (kInvalidArgument) to replace a file that is not a
+// hearth prompt cache.
+StoreMatch LookupBundle(const std::string& path, const KvIdentity& identity,
+                        const KvSpec& spec,
+                        std::span<const std::int32_t> tokens);
+Result<void> SaveBundle(const std::string& path, const KvIdentity& identity,
+                        const KvSpec& spec,
+                        std::span<const std::int32_t> tokens,
+                        std::span<const BlockToSave> blocks);
+
+}  // namespace hearth
