@@ -52,6 +52,7 @@ struct TensorRecord {
   std::string type;                  // the file's own name of the number format
   std::vector<std::uint64_t> shape;  // outermost first
   ByteSpan bytes;                    // in the mapped file
+  ByteSpan scales = {};              // .tinygpt int4: the block scales
 };
 
 // Where the tokenizer of a model is to be found.

@@ -1,0 +1,95 @@
+#include "model/identity.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "kernels/kernels.h"
+
+namespace hearth {
+namespace {
+
+// Large tensors are cut so that threads share them. The cuts are fixed: the
+// digest must not depend on the number of threads.
+constexpr std::size_t kChunkBytes = std::size_t{8} << 20;
+
+// Parts of one span, in order. An empty span has none.
+void CutInto(ByteSpan bytes, std::vector<ByteSpan>& chunks) {
+  for (std::size_t i = 0; i < bytes.size(); i += kChunkBytes) {
+    chunks.push_back(bytes.subspan(i, std::min(kChunkBytes, bytes.size() - i)));
+  }
+}
+
+std::size_t ChunksOf(ByteSpan bytes) {
+  return (bytes.size() + kChunkBytes - 1) / kChunkBytes;
+}
+
+void AddFloat(Sha256& sha, float value) {
+  sha.Field(std::uint64_t{std::bit_cast<std::uint32_t>(value)});
+}
+
+}  // namespace
+
+Digest ContentDigest(const LoadedModel& model, ThreadPool& pool) {
+  // By name: neither the order in a file nor the split into shards matters.
+  std::vector<const TensorRecord*> records;
+  for (const TensorRecord& record : model.tensors) records.push_back(&record);
+  std::sort(records.begin(), records.end(),
+            [](const auto* a, const auto* b) { return a->name < b->name; });
+
+  std::vector<ByteSpan> chunks;
+  for (const TensorRecord* record : records) {
+    CutInto(record->bytes, chunks);
+    CutInto(record->scales, chunks);
+  }
+  std::vector<Checksum128Value> sums(chunks.size());
+  pool.ParallelFor(static_cast<std::int64_t>(chunks.size()),
+                   [&](std::int64_t i, int) {
+                     sums[static_cast<std::size_t>(i)] =
+                         Checksum128(chunks[static_cast<std::size_t>(i)]);
+                   });
+
+  Sha256 sha;
+  sha.Field("hearth model content 1").Field(std::uint64_t{records.size()});
+  auto sum = sums.begin();
+  const auto add_bytes = [&](ByteSpan bytes) {
+    sha.Field(std::uint64_t{bytes.size()});
+    for (std::size_t i = 0; i < ChunksOf(bytes); ++i, ++sum) {
+      sha.Field(sum->low).Field(sum->high);
+    }
+  };
+  for (const TensorRecord* record : records) {
+    sha.Field(record->name).Field(record->type);
+    sha.Field(std::uint64_t{record->shape.size()});
+    for (const std::uint64_t d : record->shape) sha.Field(d);
+    add_bytes(record->bytes);
+    add_bytes(record->scales);
+  }
+  return sha.Finish();
+}
+
+Digest ModelId(const ModelConfig& c, const Digest& content) {
+  Sha256 sha;
+  sha.Field("hearth model id 1").Field(std::uint64_t{kNumericsVersion});
+  sha.Field(content).Field(c.architecture);
+  for (const int size : {c.n_layers, c.d_model, c.n_heads, c.n_kv_heads,
+                         c.head_dim, c.d_mlp, c.vocab_size}) {
+    sha.Field(static_cast<std::uint64_t>(size));
+  }
+  sha.Field(static_cast<std::uint64_t>(c.norm));
+  AddFloat(sha, c.norm_eps);
+  sha.Field(static_cast<std::uint64_t>(c.mlp));
+  sha.Field(std::uint64_t{c.learned_positions});
+  sha.Field(std::uint64_t{c.tied_head});
+  sha.Field(static_cast<std::uint64_t>(c.rope.rotary_dim));
+  sha.Field(std::uint64_t{c.rope.interleaved});
+  sha.Field(std::uint64_t{c.rope.inv_freq.size()});
+  for (const float f : c.rope.inv_freq) AddFloat(sha, f);
+  AddFloat(sha, c.rope.cos_sin_factor);
+  AddFloat(sha, c.attention_scale);
+  return sha.Finish();
+}
+
+}  // namespace hearth

@@ -1,0 +1,16 @@
+// A model from a GGUF file.
+#pragma once
+
+#include <string>
+
+#include "base/bytes.h"
+#include "hearth/result.h"
+#include "model/weights.h"
+
+namespace hearth {
+
+// Borrows `bytes`: the caller keeps them for as long as the model lives
+// (LoadModel puts their mapping into `files`).
+Result<LoadedModel> LoadGguf(ByteSpan bytes, const std::string& label);
+
+}  // namespace hearth

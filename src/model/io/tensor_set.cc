@@ -1,0 +1,159 @@
+#include "model/io/tensor_set.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/io/describe.h"
+#include "tensor/half.h"
+
+namespace hearth {
+namespace {
+
+constexpr char kSupportedTypes[] = "F32, F16, BF16, Q8_0 and Q4_0";
+
+std::uint64_t ElementsOf(const std::vector<std::uint64_t>& shape) {
+  std::uint64_t n = 1;
+  for (const std::uint64_t d : shape) n *= d;  // checked by the parser
+  return n;
+}
+
+}  // namespace
+
+std::vector<float> WidenToFloat(DType dtype, ByteSpan bytes, ByteSpan scales,
+                                std::uint64_t n) {
+  std::vector<float> out(n);
+  const std::byte* p = bytes.data();
+  for (std::size_t i = 0; i < n; ++i) {
+    switch (dtype) {
+      case DType::kF16:
+        out[i] = ToFloat(F16{LoadLe<std::uint16_t>(p + 2 * i)});
+        break;
+      case DType::kBF16:
+        out[i] = ToFloat(BF16{LoadLe<std::uint16_t>(p + 2 * i)});
+        break;
+      case DType::kTgInt4: {
+        const F16 scale{
+            LoadLe<std::uint16_t>(scales.data() + 2 * (i / 64))};
+        const int byte = std::to_integer<int>(p[i / 2]);
+        const int nibble = i % 2 == 0 ? byte & 15 : byte >> 4;
+        out[i] = ToFloat(scale) * static_cast<float>(nibble - 8);
+        break;
+      }
+      default:
+        out[i] = LoadLe<float>(p + 4 * i);
+    }
+  }
+  return out;
+}
+
+Result<void> TensorSet::Add(SourceTensor tensor) {
+  if (!index_.emplace(tensor.name, tensors_.size()).second) {
+    return {Code::kCorrupt,
+            label_ + ": tensor " + Quoted(tensor.name) + " is there twice"};
+  }
+  tensors_.push_back(std::move(tensor));
+  used_.push_back(false);
+  return {};
+}
+
+const SourceTensor* TensorSet::Find(std::string_view name) const {
+  const auto it = index_.find(std::string(name));
+  return it == index_.end() ? nullptr : &tensors_[it->second];
+}
+
+void TensorSet::MarkUsed(std::string_view name) {
+  const auto it = index_.find(std::string(name));
+  if (it != index_.end()) used_[it->second] = true;
+}
+
+Result<const SourceTensor*> TensorSet::Take(
+    std::string_view name, std::span<const std::uint64_t> shape) {
+  const SourceTensor* tensor = Find(name);
+  if (tensor == nullptr) {
+    return {Code::kCorrupt,
+            label_ + ": tensor " + Quoted(name) + " is missing"};
+  }
+  if (!std::equal(shape.begin(), shape.end(), tensor->shape.begin(),
+                  tensor->shape.end())) {
+    return {Code::kCorrupt, label_ + ": tensor " + Quoted(name) +
+                                " has shape " + ShapeText(tensor->shape) +
+                                ", but the configuration implies " +
+                                ShapeText(shape)};
+  }
+  if (!tensor->dtype.has_value()) {
+    return {Code::kUnsupported, label_ + ": tensor " + Quoted(name) +
+                                    " has type " + tensor->type +
+                                    "; supported are " + kSupportedTypes};
+  }
+  MarkUsed(name);
+  return tensor;
+}
+
+Result<WeightMatrix> TensorSet::Matrix(std::string_view name,
+                                       std::int64_t n_out, std::int64_t n_in,
+                                       WeightLayout layout) {
+  const std::uint64_t shape[] = {static_cast<std::uint64_t>(n_out),
+                                 static_cast<std::uint64_t>(n_in)};
+  HEARTH_ASSIGN(const SourceTensor* tensor, Take(name, shape));
+  WeightMatrix matrix;
+  matrix.dtype = *tensor->dtype;
+  matrix.layout = layout;
+  matrix.n_out = n_out;
+  matrix.n_in = n_in;
+  matrix.data = tensor->bytes.data();
+  matrix.scales = tensor->scales.data();
+  return matrix;
+}
+
+Result<WeightMatrix> TensorSet::Linear(std::string_view name,
+                                       std::int64_t n_out, std::int64_t n_in) {
+  return Matrix(name, n_out, n_in, linear_layout_);
+}
+
+Result<WeightMatrix> TensorSet::Embedding(std::string_view name,
+                                          std::int64_t rows,
+                                          std::int64_t columns) {
+  return Matrix(name, rows, columns, WeightLayout::kOutIn);
+}
+
+Result<std::vector<float>> TensorSet::Floats(
+    std::string_view name, std::span<const std::uint64_t> shape) {
+  HEARTH_ASSIGN(const SourceTensor* tensor, Take(name, shape));
+  if (*tensor->dtype == DType::kQ8_0 || *tensor->dtype == DType::kQ4_0) {
+    return {Code::kUnsupported, label_ + ": tensor " + Quoted(name) +
+                                    " has type " + tensor->type +
+                                    "; vectors must be F32, F16 or BF16"};
+  }
+  return WidenToFloat(*tensor->dtype, tensor->bytes, tensor->scales,
+                      ElementsOf(tensor->shape));
+}
+
+Result<void> TensorSet::CheckAllUsed() const {
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (!used_[i]) {
+      return {Code::kUnsupported,
+              label_ + ": hearth has no use for tensor " +
+                  Quoted(tensors_[i].name) + " " +
+                  ShapeText(tensors_[i].shape) +
+                  " in this architecture and refuses to ignore it"};
+    }
+  }
+  return {};
+}
+
+std::vector<TensorRecord> TensorSet::Records() const {
+  std::vector<TensorRecord> records;
+  records.reserve(tensors_.size());
+  for (const SourceTensor& t : tensors_) {
+    records.push_back({t.name, t.type, t.shape, t.bytes, t.scales});
+  }
+  return records;
+}
+
+std::uint64_t TensorSet::CountParameters() const {
+  std::uint64_t n = 0;
+  for (const SourceTensor& t : tensors_) n += ElementsOf(t.shape);
+  return n;
+}
+
+}  // namespace hearth
