@@ -1,0 +1,152 @@
+// The door for embedders: an Engine is a loaded model, a Session one sequence
+// with its KV cache.
+//
+//   auto engine = hearth::Engine::Open({.model_path = "model.gguf"});
+//   auto session = (*engine)->NewSession();
+//   (*session)->Sync(prompt_ids, {});
+//   (*session)->Generate({}, [](const hearth::Token& t) { ...; return true; });
+//
+// Threads  an Engine and its Sessions are used by one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hearth/options.h"
+#include "hearth/result.h"
+#include "hearth/tokenizer.h"
+
+namespace hearth {
+
+struct ModelInfo {
+  std::string path;         // empty: the embedded model
+  std::string file_format;  // "GGUF v3", "safetensors", ...
+  std::string architecture;
+  std::string name;
+  std::uint64_t n_parameters = 0;
+  std::uint64_t weight_bytes = 0;
+  int n_layers = 0, n_heads = 0, n_kv_heads = 0, head_dim = 0;
+  int d_model = 0, d_mlp = 0, vocab_size = 0, context_length = 0;
+  std::string positions;  // "rope", "learned"
+  std::string tokenizer;  // "byte-level BPE, 151643 tokens", ...
+  // KV bytes per token for every storage format.
+  std::vector<std::pair<std::string, std::uint64_t>> kv_bytes_per_token;
+  std::vector<std::pair<std::string, std::uint64_t>> tensor_types;  // and counts
+};
+
+// How a prompt was obtained.
+struct SyncReport {
+  int prompt_tokens = 0;
+  int reused_tokens = 0;       // not computed again
+  std::string reuse_tier;      // "none", "memory", "disk", "file"
+  std::string miss_reason;     // why not more; empty when all was reused
+  std::vector<std::string> warnings;  // damaged files set aside, ...
+  double lookup_ms = 0;        // finding, verifying and mapping
+  double prefill_ms = 0;       // computing what was not reused
+};
+
+struct Token {
+  std::int32_t id = 0;
+  std::string_view text;  // complete UTF-8 characters; may be empty
+};
+
+enum class StopReason : std::uint8_t { kLength, kEndOfText, kContext, kCaller };
+
+struct GenerateReport {
+  std::vector<std::int32_t> token_ids;  // as sampled, the end marker excluded
+  std::string text;
+  StopReason stop = StopReason::kLength;
+  double first_token_ms = 0;  // from the call to the first token
+  double decode_ms = 0;       // from the first token to the last
+};
+
+struct KvReport {
+  int tokens = 0;
+  std::uint64_t logical_bytes = 0;   // what attention reads
+  std::uint64_t physical_bytes = 0;  // what is resident for it, mapped included
+  std::uint64_t mapped_bytes = 0;    // of them: shared with the page cache
+  int populated_layers = 0;
+  int kv_layers = 0;
+};
+
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  // Called between steps of a long prefill; false stops it (kCancelled, what
+  // was computed stays).
+  using Progress = std::function<bool(int tokens_done, int tokens_total)>;
+  // Called for each token; false ends the generation.
+  using OnToken = std::function<bool(const Token&)>;
+
+  // Makes the cache hold exactly `tokens`: keeps the longest prefix that the
+  // session, the prompt cache file or directory has, computes the rest. The
+  // caller always gives the whole prompt. kInvalidArgument for an empty prompt
+  // or foreign ids, kResourceFull when it exceeds the context.
+  virtual Result<SyncReport> Sync(std::span<const std::int32_t> tokens,
+                                  const Progress& progress) = 0;
+
+  // Samples from the state that Sync left. Token text arrives as soon as it is
+  // complete. After the first token the prompt is handed to the prompt cache.
+  virtual Result<GenerateReport> Generate(const GenerateOptions& options,
+                                          const OnToken& on_token) = 0;
+
+  // The same without any KV cache: every token recomputes the whole sequence.
+  virtual Result<GenerateReport> GenerateUncached(
+      std::span<const std::int32_t> prompt, const GenerateOptions& options,
+      const OnToken& on_token) = 0;
+
+  // Keeps the first `n_tokens`. kInvalidArgument when there are fewer.
+  virtual Result<void> Rewind(int n_tokens) = 0;
+  // An independent session with the same tokens; KV blocks are shared.
+  virtual Result<std::unique_ptr<Session>> Fork() = 0;
+
+  virtual std::span<const std::int32_t> tokens() const = 0;
+  virtual KvReport Usage() const = 0;
+};
+
+class Engine {
+ public:
+  // Maps the model and makes its tokenizer; reads no weights. Errors name what
+  // is wrong or unsupported.
+  static Result<std::unique_ptr<Engine>> Open(const EngineOptions& options);
+  virtual ~Engine() = default;
+
+  virtual const ModelInfo& info() const = 0;
+  virtual const EngineOptions& options() const = 0;
+  virtual const TextCodec& codec() const = 0;
+  virtual bool IsEndOfText(std::int32_t id) const = 0;
+  virtual int context_tokens() const = 0;
+
+  virtual Result<std::unique_ptr<Session>> NewSession() = 0;
+
+  // Logits of every position, [n_tokens][vocab_size] float32, computed in steps
+  // of the given sizes (the last one repeats; empty: one size fits).
+  virtual Result<std::vector<float>> Logits(
+      std::span<const std::int32_t> tokens, std::span<const int> steps) = 0;
+
+  // Waits until everything handed to the prompt cache is durable. The first
+  // error of a save since the last call, if there was one.
+  virtual Result<void> DrainSaves() = 0;
+};
+
+// Description of a model file without opening a tokenizer or a cache.
+Result<ModelInfo> InspectModel(const std::string& path);
+
+// Writes a randomly initialised .tinygpt file of a preset (tiny, small, huge,
+// mega, behemoth, titan), for timing. n_kv_heads 0: as many as heads.
+Result<void> InitModel(const std::string& preset, const std::string& path,
+                       int n_kv_heads, std::uint64_t seed);
+
+// Writes [n_rows][n_columns] floats as tensor `name` of a safetensors file.
+Result<void> WriteFloatMatrix(const std::string& path, const std::string& name,
+                              std::span<const float> values,
+                              std::int64_t n_columns);
+
+}  // namespace hearth

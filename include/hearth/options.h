@@ -1,0 +1,51 @@
+// What a caller can choose, with the defaults and limits in one place.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hearth {
+
+// Storage of cached keys and values.
+enum class KvStorage : std::uint8_t { kFp32, kFp16, kBf16 };
+enum class KvGrowth : std::uint8_t {
+  kInPlace,  // reserved address space, nothing is ever copied
+  kConcat    // the reference: a new buffer and a copy at every append
+};
+
+std::string_view NameOf(KvStorage storage);
+std::optional<KvStorage> KvStorageNamed(std::string_view name);
+
+struct EngineOptions {
+  std::string model_path;  // empty: the model inside the program
+  int n_threads = 0;       // 0: the processors this process may use
+
+  KvStorage kv_storage = KvStorage::kFp32;
+  KvGrowth kv_growth = KvGrowth::kInPlace;
+  bool kv_preallocate = false;  // fault the whole context in at the start
+  int context_tokens = 0;       // 0: the model's trained context
+  int block_tokens = 64;        // 16..1024, a multiple of 16
+
+  // The persistent prompt cache; the file wins when both are set.
+  std::string prompt_cache_dir;
+  std::string prompt_cache_file;
+  std::string cache_namespace;
+};
+
+struct SamplingOptions {
+  double temperature = 0.8;  // 0: greedy
+  int top_k = 0;             // 0: off
+  double top_p = 1.0;        // 1: off
+  double min_p = 0.0;        // 0: off
+  std::uint64_t seed = 0;
+};
+
+struct GenerateOptions {
+  int n_tokens_max = 200;
+  bool ignore_eos = false;
+  SamplingOptions sampling;
+};
+
+}  // namespace hearth

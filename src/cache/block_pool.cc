@@ -1,0 +1,126 @@
+#include "cache/block_pool.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/file.h"
+
+namespace hearth {
+
+struct BlockPool::Arena {
+  std::byte* base = nullptr;
+  std::size_t block_bytes = 0;
+  std::size_t slot_bytes = 0;  // block_bytes rounded up to pages
+  int n_slots = 0;
+  bool preallocated = false;
+  std::mutex mutex;
+  std::vector<int> free_slots;  // taken from the back
+
+  ~Arena() {
+    if (base != nullptr) {
+      ::munmap(base, slot_bytes * static_cast<std::size_t>(n_slots));
+    }
+  }
+
+  void Release(int slot) {
+    if (!preallocated) {
+      ::madvise(base + static_cast<std::size_t>(slot) * slot_bytes, slot_bytes,
+                MADV_DONTNEED);
+    }
+    std::lock_guard lock(mutex);
+    free_slots.push_back(slot);
+  }
+};
+
+std::shared_ptr<Block> Block::Mapped(ByteSpan bytes,
+                                     std::shared_ptr<const void> owner) {
+  // Never written through: writable() is for blocks that are not mapped.
+  return std::make_shared<Block>(const_cast<std::byte*>(bytes.data()),
+                                 bytes.size(), true, std::move(owner));
+}
+
+Result<BlockPool> BlockPool::Reserve(std::size_t block_bytes, int n_blocks,
+                                     bool preallocate) {
+  HEARTH_CHECK(block_bytes > 0 && n_blocks > 0);
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  auto arena = std::make_shared<Arena>();
+  arena->block_bytes = block_bytes;
+  arena->slot_bytes = (block_bytes + page - 1) / page * page;
+  const auto total =
+      CheckedMul(arena->slot_bytes, static_cast<std::uint64_t>(n_blocks));
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* base = total.has_value() ? ::mmap(nullptr, *total,
+                                          PROT_READ | PROT_WRITE, flags, -1, 0)
+                                 : MAP_FAILED;
+  if (base == MAP_FAILED) {
+    return {Code::kResourceFull,
+            "cannot reserve address space for " + std::to_string(n_blocks) +
+                " KV blocks of " + std::to_string(block_bytes) +
+                " bytes: " + ErrnoText(errno) + "; lower --context"};
+  }
+  arena->base = static_cast<std::byte*>(base);
+  arena->n_slots = n_blocks;
+  arena->preallocated = preallocate;
+  if (preallocate &&
+      ::madvise(base, *total, MADV_POPULATE_WRITE) != 0) {
+    if (errno != EINVAL) {
+      return {Code::kResourceFull,
+              "cannot preallocate " + std::to_string(*total) +
+                  " bytes of KV: " + ErrnoText(errno) +
+                  "; lower --context or leave --kv-preallocate out"};
+    }
+    // Kernels before 5.14: touch every page.
+    for (std::uint64_t i = 0; i < *total; i += page) {
+      arena->base[i] = std::byte{0};
+    }
+  }
+  arena->free_slots.reserve(static_cast<std::size_t>(n_blocks));
+  for (int slot = n_blocks - 1; slot >= 0; --slot) {
+    arena->free_slots.push_back(slot);
+  }
+  return BlockPool(std::move(arena));
+}
+
+Result<std::shared_ptr<Block>> BlockPool::Allocate() {
+  int slot;
+  {
+    std::lock_guard lock(arena_->mutex);
+    if (arena_->free_slots.empty()) {
+      return {Code::kResourceFull, "all " + std::to_string(arena_->n_slots) +
+                                       " KV blocks are in use; raise --context"};
+    }
+    slot = arena_->free_slots.back();
+    arena_->free_slots.pop_back();
+  }
+  std::byte* bytes =
+      arena_->base + static_cast<std::size_t>(slot) * arena_->slot_bytes;
+  const std::shared_ptr<Arena> arena = arena_;
+  return std::shared_ptr<Block>(
+      new Block(bytes, arena->block_bytes, /*mapped=*/false, nullptr),
+      [arena, slot](Block* block) {
+        delete block;
+        arena->Release(slot);
+      });
+}
+
+std::size_t BlockPool::block_bytes() const { return arena_->block_bytes; }
+int BlockPool::capacity() const { return arena_->n_slots; }
+bool BlockPool::preallocated() const { return arena_->preallocated; }
+
+int BlockPool::n_in_use() const {
+  std::lock_guard lock(arena_->mutex);
+  return arena_->n_slots - static_cast<int>(arena_->free_slots.size());
+}
+
+std::uint64_t BlockPool::committed_bytes() const {
+  const int n = preallocated() ? capacity() : n_in_use();
+  return static_cast<std::uint64_t>(n) * arena_->slot_bytes;
+}
+
+}  // namespace hearth

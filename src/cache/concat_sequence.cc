@@ -1,0 +1,183 @@
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "cache/kv_sequence.h"
+#include "cache/tile_copy.h"
+#include "kernels/kernels.h"
+
+namespace hearth {
+namespace {
+
+// One layer's keys and values of all tokens in one exact-size buffer: full
+// blocks at their usual stride, then the tail with stride = live tokens.
+class ConcatSequence final : public KvSequence {
+ public:
+  ConcatSequence(const KvSpec& spec, int n_tokens_max)
+      : spec_(spec),
+        one_layer_(OneLayer(spec)),
+        full_(one_layer_, spec.block_tokens),
+        n_tokens_max_(n_tokens_max),
+        layers_(static_cast<std::size_t>(spec.n_kv_layers)) {}
+
+  const KvSpec& spec() const override { return spec_; }
+  int n_tokens() const override { return n_tokens_; }
+
+  Result<void> Extend(int n) override {
+    if (n_tokens_ + n > n_tokens_max_) {
+      return {Code::kResourceFull, "the KV cache is limited to " +
+                                       std::to_string(n_tokens_max_) +
+                                       " tokens; raise --context"};
+    }
+    n_new_ = n;
+    return {};
+  }
+
+  void BeginLayer(int kv_layer) override { Resize(kv_layer, n_tokens_ + n_new_); }
+
+  void WriteHead(int kv_layer, int kv_head, const float* keys,
+                 const float* values, std::int64_t row_stride) override {
+    const Kernels& kernels = ActiveKernels();
+    Layer& layer = layers_[static_cast<std::size_t>(kv_layer)];
+    for (int t = 0; t < n_new_; ++t) {
+      const int position = n_tokens_ + t;
+      const int block = position / spec_.block_tokens;
+      const int slot = position % spec_.block_tokens;
+      const KvLayout layout(one_layer_, Stride(layer.n_tokens, block));
+      std::byte* bytes = layer.bytes.data() + BlockOffset(block);
+      kernels.store_key(spec_.format, keys + t * row_stride, spec_.head_dim,
+                        bytes + layout.key_tile(0, kv_head), layout.stride(),
+                        slot);
+      kernels.store_value(spec_.format, values + t * row_stride, spec_.head_dim,
+                          bytes + layout.value_tile(0, kv_head), slot);
+    }
+  }
+
+  KvTile Tile(int kv_layer, int kv_head, int block) const override {
+    const Layer& layer = layers_[static_cast<std::size_t>(kv_layer)];
+    const KvLayout layout(one_layer_, Stride(layer.n_tokens, block));
+    const std::byte* bytes = layer.bytes.data() + BlockOffset(block);
+    return {bytes + layout.key_tile(0, kv_head),
+            bytes + layout.value_tile(0, kv_head), layout.stride(),
+            layout.stride()};
+  }
+
+  void Commit() override {
+    n_tokens_ += n_new_;
+    n_new_ = 0;
+  }
+
+  void Rewind(int n_tokens) override {
+    HEARTH_CHECK(n_tokens >= 0 && n_tokens <= n_tokens_);
+    n_tokens_ = n_tokens;
+    n_new_ = 0;
+    for (int layer = 0; layer < spec_.n_kv_layers; ++layer) {
+      Resize(layer, n_tokens);
+    }
+  }
+
+  Result<std::unique_ptr<KvSequence>> Fork() const override {
+    return std::unique_ptr<KvSequence>(std::make_unique<ConcatSequence>(*this));
+  }
+
+  Result<void> AppendStored(ByteSpan payload, int n_tokens,
+                            std::shared_ptr<const void>) override {
+    HEARTH_CHECK(n_tokens_ % spec_.block_tokens == 0);
+    const KvLayout stored(spec_, n_tokens);
+    HEARTH_CHECK(payload.size() == stored.block_bytes());
+    HEARTH_TRY(Extend(n_tokens));
+    const int block = n_tokens_ / spec_.block_tokens;
+    for (int layer = 0; layer < spec_.n_kv_layers; ++layer) {
+      Resize(layer, n_tokens_ + n_tokens);
+      std::memcpy(layers_[static_cast<std::size_t>(layer)].bytes.data() +
+                      BlockOffset(block),
+                  payload.data() + stored.layer_offset(layer),
+                  stored.layer_bytes());
+    }
+    Commit();
+    return {};
+  }
+
+  BlockImage Image(int block, int n) const override {
+    HEARTH_CHECK(n >= 1 && n <= spec_.block_tokens &&
+                 block * spec_.block_tokens + n <= n_tokens_);
+    const KvLayout from(one_layer_, Stride(n_tokens_, block));
+    const KvLayout to(spec_, n);
+    auto copy = std::make_shared<std::vector<std::byte>>(to.block_bytes());
+    for (int layer = 0; layer < spec_.n_kv_layers; ++layer) {
+      CopyLayerTokens(one_layer_, from,
+                      layers_[static_cast<std::size_t>(layer)].bytes.data() +
+                          BlockOffset(block),
+                      to, copy->data() + to.layer_offset(layer), n);
+    }
+    return {ByteSpan(*copy), n, copy};
+  }
+
+  KvUsage Usage() const override {
+    KvUsage usage;
+    usage.logical_bytes =
+        static_cast<std::uint64_t>(n_tokens_) * spec_.bytes_per_token();
+    for (const Layer& layer : layers_) {
+      usage.physical_bytes += layer.bytes.size();
+      usage.populated_layers += layer.n_tokens > 0 ? 1 : 0;
+    }
+    return usage;
+  }
+
+ private:
+  struct Layer {
+    std::vector<std::byte> bytes;
+    int n_tokens = 0;
+  };
+
+  static KvSpec OneLayer(KvSpec spec) {
+    spec.n_kv_layers = 1;
+    return spec;
+  }
+  int Stride(int n_tokens, int block) const {
+    return std::min(spec_.block_tokens, n_tokens - block * spec_.block_tokens);
+  }
+  std::size_t BlockOffset(int block) const {
+    return static_cast<std::size_t>(block) * full_.layer_bytes();
+  }
+
+  // The copy at every append that this mode exists to show.
+  void Resize(int kv_layer, int n_tokens) {
+    Layer& layer = layers_[static_cast<std::size_t>(kv_layer)];
+    if (layer.n_tokens == n_tokens) return;
+    const int n_full = n_tokens / spec_.block_tokens;
+    const int n_tail = n_tokens % spec_.block_tokens;
+    std::size_t size = BlockOffset(n_full);
+    if (n_tail > 0) size += KvLayout(one_layer_, n_tail).layer_bytes();
+    std::vector<std::byte> grown(size);
+    const int n_kept = std::min(n_tokens, layer.n_tokens);
+    for (int block = 0; block * spec_.block_tokens < n_kept; ++block) {
+      const int n =
+          std::min(spec_.block_tokens, n_kept - block * spec_.block_tokens);
+      const KvLayout from(one_layer_, Stride(layer.n_tokens, block));
+      const KvLayout to(one_layer_, Stride(n_tokens, block));
+      CopyLayerTokens(one_layer_, from, layer.bytes.data() + BlockOffset(block),
+                      to, grown.data() + BlockOffset(block), n);
+    }
+    layer.bytes = std::move(grown);
+    layer.n_tokens = n_tokens;
+  }
+
+  KvSpec spec_;
+  KvSpec one_layer_;
+  KvLayout full_;
+  int n_tokens_max_;
+  std::vector<Layer> layers_;
+  int n_tokens_ = 0;
+  int n_new_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<KvSequence> MakeConcatSequence(const KvSpec& spec,
+                                               int n_tokens_max) {
+  return std::make_unique<ConcatSequence>(spec, n_tokens_max);
+}
+
+}  // namespace hearth

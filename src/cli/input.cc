@@ -1,0 +1,35 @@
+#include "cli/input.h"
+
+#include "base/file.h"
+#include "base/json.h"
+
+namespace hearth::cli {
+
+Result<std::string> ReadInput(const std::string& path) {
+  return ReadTextFile(path == "-" ? "/dev/stdin" : path);
+}
+
+Result<std::vector<std::int32_t>> ParseIds(const std::string& text,
+                                           const std::string& what) {
+  HEARTH_ASSIGN(const Json json, ParseJson(text, what));
+  const Json* array = &json;
+  for (const char* key : {"input_ids", "ids"}) {
+    if (const Json* member = JsonFind(json, key); member != nullptr) {
+      array = member;
+    }
+  }
+  if (!array->is_array()) {
+    return {Code::kInvalidArgument, what + ": not a JSON array of token ids"};
+  }
+  std::vector<std::int32_t> ids;
+  for (const Json& item : *array) {
+    if (!item.is_number_integer() || item < 0 || item > INT32_MAX) {
+      return {Code::kInvalidArgument,
+              what + ": token ids are integers from 0; found " + item.dump()};
+    }
+    ids.push_back(item.get<std::int32_t>());
+  }
+  return ids;
+}
+
+}  // namespace hearth::cli

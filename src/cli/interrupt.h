@@ -1,0 +1,10 @@
+// Ctrl-C and SIGTERM as a flag: the run ends at the next token, saves drain,
+// the footer is printed. A second signal ends the program at once.
+#pragma once
+
+namespace hearth::cli {
+
+void CatchInterrupts();
+bool Interrupted();
+
+}  // namespace hearth::cli

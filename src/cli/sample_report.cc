@@ -1,0 +1,100 @@
+#include "cli/sample_report.h"
+
+#include "base/json.h"
+#include "cli/units.h"
+
+namespace hearth::cli {
+namespace {
+
+const char* NameOf(StopReason reason) {
+  switch (reason) {
+    case StopReason::kLength:
+      return "length";
+    case StopReason::kEndOfText:
+      return "end of text";
+    case StopReason::kContext:
+      return "context full";
+    case StopReason::kCaller:
+      return "interrupted";
+  }
+  return "";
+}
+
+int DecodeTokens(const SampleReport& report) {
+  return static_cast<int>(report.generate.token_ids.size());
+}
+
+// Tokens after the first one over the time they took.
+double DecodeRate(const SampleReport& report) {
+  const int n = DecodeTokens(report) - 1;
+  const double ms = report.generate.decode_ms;
+  return n > 0 && ms > 0 ? 1000.0 * n / ms : 0;
+}
+
+double PrefillRate(const SampleReport& report) {
+  const int n = report.sync.prompt_tokens - report.sync.reused_tokens;
+  return report.sync.prefill_ms > 0 ? 1000.0 * n / report.sync.prefill_ms : 0;
+}
+
+}  // namespace
+
+std::string Footer(const SampleReport& r) {
+  std::string text = "\nprompt   " + std::to_string(r.sync.prompt_tokens) +
+                     " tokens, " + std::to_string(r.sync.reused_tokens) +
+                     " reused";
+  if (r.sync.reused_tokens > 0) {
+    text += " (" + r.sync.reuse_tier + ", " + HumanMs(r.sync.lookup_ms) + ")";
+  }
+  if (!r.sync.miss_reason.empty()) text += "; " + r.sync.miss_reason;
+  text += "\nspeed    first token after " + HumanMs(r.ttft_ms) + " (ready " +
+          HumanMs(r.start_ms) + ")";
+  if (r.cached) {
+    text += ", prefill " + HumanMs(r.sync.prefill_ms) + " at " +
+            Fixed(PrefillRate(r), 0) + " tokens/s";
+  }
+  text += ", decode " + std::to_string(DecodeTokens(r)) + " tokens at " +
+          Fixed(DecodeRate(r), 1) + " tokens/s";
+  text += "\nkv       ";
+  if (r.cached) {
+    text += std::to_string(r.kv.tokens) + " tokens, " +
+            HumanBytes(r.kv.logical_bytes) + " logical, " +
+            HumanBytes(r.kv.physical_bytes) + " physical";
+    if (r.kv.mapped_bytes > 0) {
+      text += " (" + HumanBytes(r.kv.mapped_bytes) + " mapped)";
+    }
+    text += ", " + std::to_string(r.kv.populated_layers) + "/" +
+            std::to_string(r.kv.kv_layers) + " layers";
+  } else {
+    text += "not cached";
+  }
+  text += std::string("\nend      ") + NameOf(r.generate.stop);
+  if (!r.greedy) text += ", seed " + std::to_string(r.seed);
+  return text + "\n";
+}
+
+std::string ToJson(const SampleReport& r) {
+  nlohmann::ordered_json json;
+  json["text"] = r.generate.text;
+  json["token_ids"] = r.generate.token_ids;
+  json["stop"] = NameOf(r.generate.stop);
+  json["prompt_tokens"] = r.sync.prompt_tokens;
+  json["reused_tokens"] = r.sync.reused_tokens;
+  json["reuse_tier"] = r.sync.reuse_tier;
+  json["miss_reason"] = r.sync.miss_reason;
+  json["warnings"] = r.sync.warnings;
+  json["start_ms"] = r.start_ms;
+  json["ttft_ms"] = r.ttft_ms;
+  json["lookup_ms"] = r.sync.lookup_ms;
+  json["prefill_ms"] = r.sync.prefill_ms;
+  json["decode_tokens"] = DecodeTokens(r);
+  json["decode_tokens_per_s"] = DecodeRate(r);
+  json["kv_tokens"] = r.kv.tokens;
+  json["kv_logical_bytes"] = r.kv.logical_bytes;
+  json["kv_physical_bytes"] = r.kv.physical_bytes;
+  json["kv_mapped_bytes"] = r.kv.mapped_bytes;
+  json["kv_populated_layers"] = r.kv.populated_layers;
+  json["seed"] = r.seed;
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace hearth::cli

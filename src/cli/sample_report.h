@@ -1,0 +1,25 @@
+// What `hearth sample` says about a run: the footer and the JSON object.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hearth/engine.h"
+
+namespace hearth::cli {
+
+struct SampleReport {
+  SyncReport sync;
+  GenerateReport generate;
+  KvReport kv;
+  double start_ms = 0;  // process start to ready
+  double ttft_ms = 0;   // process start to first token; 0: there was none
+  std::uint64_t seed = 0;
+  bool greedy = false;
+  bool cached = true;
+};
+
+std::string Footer(const SampleReport& report);
+std::string ToJson(const SampleReport& report);
+
+}  // namespace hearth::cli

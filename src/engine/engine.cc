@@ -1,0 +1,284 @@
+#include "hearth/engine.h"
+
+#include <sys/sysinfo.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "engine/default_model.h"
+#include "engine/session.h"
+#include "engine/tokenizer_factory.h"
+#include "model/identity.h"
+#include "model/io/safetensors.h"
+#include "model/io/tinygpt_writer.h"
+#include "model/loader.h"
+#include "store/model_memo.h"
+
+namespace hearth {
+namespace {
+
+constexpr const char* kDefaultModelLabel = "embedded default model";
+
+Result<LoadedModel> LoadAny(const std::string& path) {
+  if (path.empty()) {
+    return LoadTinygptFromMemory(DefaultModelBytes(), kDefaultModelLabel);
+  }
+  return LoadModel(path);
+}
+
+KvFormat FormatOf(KvStorage storage) {
+  switch (storage) {
+    case KvStorage::kFp16:
+      return KvFormat::kF16;
+    case KvStorage::kBf16:
+      return KvFormat::kBF16;
+    case KvStorage::kFp32:
+      break;
+  }
+  return KvFormat::kF32;
+}
+
+KvSpec SpecOf(const ModelConfig& config, KvFormat format, int block_tokens) {
+  return {.n_kv_layers = config.n_layers,
+          .n_kv_heads = config.n_kv_heads,
+          .head_dim = config.head_dim,
+          .format = format,
+          .block_tokens = block_tokens};
+}
+
+ModelInfo Describe(const LoadedModel& model) {
+  const ModelConfig& c = model.config;
+  ModelInfo info;
+  info.path = model.path;
+  info.file_format = model.file_format;
+  info.architecture = c.architecture;
+  info.name = c.name;
+  info.n_parameters = model.n_parameters;
+  info.n_layers = c.n_layers;
+  info.n_heads = c.n_heads;
+  info.n_kv_heads = c.n_kv_heads;
+  info.head_dim = c.head_dim;
+  info.d_model = c.d_model;
+  info.d_mlp = c.d_mlp;
+  info.vocab_size = c.vocab_size;
+  info.context_length = c.context_length;
+  info.positions = c.learned_positions ? "learned" : "rope";
+  std::map<std::string, std::uint64_t> types;
+  for (const TensorRecord& tensor : model.tensors) {
+    info.weight_bytes += tensor.bytes.size();
+    ++types[tensor.type];
+  }
+  info.tensor_types.assign(types.begin(), types.end());
+  for (const KvFormat format :
+       {KvFormat::kF32, KvFormat::kF16, KvFormat::kBF16}) {
+    info.kv_bytes_per_token.emplace_back(
+        NameOf(format),
+        SpecOf(c, format, kDefaultBlockTokens).bytes_per_token());
+  }
+  return info;
+}
+
+// The content digest, from the memo beside the store when the files are
+// unchanged since it was made.
+Digest DigestOf(const LoadedModel& model, const std::string& cache_dir,
+                ThreadPool& pool) {
+  std::vector<FileStamp> stamps;
+  for (const MappedFile& file : model.files) stamps.push_back(file.stamp());
+  const ModelMemo memo(cache_dir);
+  const bool memoised = !cache_dir.empty() && !stamps.empty();
+  if (memoised) {
+    if (const auto known = memo.Find(stamps); known.has_value()) return *known;
+  }
+  const Digest digest = ContentDigest(model, pool);
+  // A memo that cannot be written costs time at the next start, nothing else.
+  if (memoised) (void)memo.Save(stamps, digest);
+  return digest;
+}
+
+Result<void> CheckOptions(const EngineOptions& options) {
+  if (options.block_tokens < 16 || options.block_tokens > 1024 ||
+      options.block_tokens % 16 != 0) {
+    return {Code::kInvalidArgument,
+            "block_tokens must be a multiple of 16 from 16 to 1024"};
+  }
+  if (options.context_tokens < 0 || options.context_tokens > (1 << 24)) {
+    return {Code::kInvalidArgument, "--context must be 1 to 16777216 tokens"};
+  }
+  if (options.n_threads < 0 || options.n_threads > 1024) {
+    return {Code::kInvalidArgument, "--threads must be 1 to 1024"};
+  }
+  return {};
+}
+
+// A whole preallocated context must fit into the memory that is there.
+Result<void> CheckPreallocation(const EngineParts& parts) {
+  if (!parts.options.kv_preallocate) return {};
+  if (parts.options.kv_growth == KvGrowth::kConcat) {
+    return {Code::kInvalidArgument,
+            "--kv-preallocate needs --kv-growth in-place: the concat reference "
+            "allocates at every append"};
+  }
+  struct sysinfo memory;
+  if (::sysinfo(&memory) != 0) return {};
+  const std::uint64_t total = std::uint64_t{memory.totalram} * memory.mem_unit;
+  const std::uint64_t wanted = parts.spec.bytes_per_token() *
+                               static_cast<std::uint64_t>(parts.context_tokens);
+  if (wanted > total / 2) {
+    return {Code::kResourceFull,
+            "--kv-preallocate would take " + std::to_string(wanted >> 20) +
+                " MiB for a context of " +
+                std::to_string(parts.context_tokens) +
+                " tokens, more than half of this machine's memory; give a "
+                "smaller --context"};
+  }
+  return {};
+}
+
+class EngineImpl final : public Engine {
+ public:
+  explicit EngineImpl(EngineParts parts) : parts_(std::move(parts)) {
+    parts_.forward = std::make_unique<Forward>(parts_.model, *parts_.pool);
+    codec_ = MakeTextCodec(parts_.tokenizer);
+    info_ = Describe(parts_.model);
+    info_.tokenizer = codec_->Describe();
+  }
+
+  Result<void> OpenPromptCache() {
+    const EngineOptions& options = parts_.options;
+    if (options.prompt_cache_dir.empty() && options.prompt_cache_file.empty()) {
+      return {};
+    }
+    const Digest content =
+        DigestOf(parts_.model, options.prompt_cache_dir, *parts_.pool);
+    KvIdentity identity{.model_id = ModelId(parts_.model.config, content),
+                        .format_id = FormatId(parts_.spec),
+                        .name_space = options.cache_namespace,
+                        .model_name = parts_.model.config.name};
+    HEARTH_ASSIGN(parts_.prompt_cache,
+                  PromptCache::Open(options, std::move(identity)));
+    return {};
+  }
+
+  const ModelInfo& info() const override { return info_; }
+  const EngineOptions& options() const override { return parts_.options; }
+  const TextCodec& codec() const override { return *codec_; }
+  bool IsEndOfText(std::int32_t id) const override { return parts_.IsEnd(id); }
+  int context_tokens() const override { return parts_.context_tokens; }
+
+  Result<std::unique_ptr<Session>> NewSession() override {
+    HEARTH_ASSIGN(auto sequence, parts_.NewSequence());
+    return std::unique_ptr<Session>(
+        std::make_unique<SessionImpl>(parts_, std::move(sequence)));
+  }
+
+  Result<std::vector<float>> Logits(std::span<const std::int32_t> tokens,
+                                    std::span<const int> steps) override {
+    HEARTH_ASSIGN(auto sequence, parts_.NewSequence());
+    const auto vocab = static_cast<std::size_t>(parts_.model.config.vocab_size);
+    std::vector<float> logits(tokens.size() * vocab);
+    std::size_t at = 0;
+    std::size_t step_index = 0;
+    while (at < tokens.size()) {
+      int step = Forward::kStepTokensMax;
+      if (!steps.empty()) {
+        step = steps[std::min(step_index++, steps.size() - 1)];
+      }
+      if (step < 1 || step > Forward::kStepTokensMax) {
+        return {Code::kInvalidArgument,
+                "chunk sizes must be 1 to " +
+                    std::to_string(Forward::kStepTokensMax)};
+      }
+      const std::size_t n =
+          std::min(tokens.size() - at, static_cast<std::size_t>(step));
+      HEARTH_TRY(parts_.forward->Step(tokens.subspan(at, n), *sequence,
+                                      LogitRows::kAll,
+                                      logits.data() + at * vocab));
+      at += n;
+    }
+    return logits;
+  }
+
+  Result<void> DrainSaves() override {
+    if (parts_.prompt_cache == nullptr) return {};
+    return parts_.prompt_cache->Drain();
+  }
+
+ private:
+  EngineParts parts_;
+  std::unique_ptr<TextCodec> codec_;
+  ModelInfo info_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
+  HEARTH_TRY(CheckOptions(options));
+  EngineParts parts;
+  parts.options = options;
+  HEARTH_ASSIGN(parts.model, LoadAny(options.model_path));
+  HEARTH_ASSIGN(parts.tokenizer, MakeTokenizer(parts.model));
+  const ModelConfig& config = parts.model.config;
+  parts.spec =
+      SpecOf(config, FormatOf(options.kv_storage), options.block_tokens);
+  parts.context_tokens = options.context_tokens > 0 ? options.context_tokens
+                                                    : config.context_length;
+  if (config.learned_positions &&
+      parts.context_tokens > config.context_length) {
+    return {Code::kInvalidArgument,
+            "--context " + std::to_string(parts.context_tokens) +
+                ": the model has learned positions for " +
+                std::to_string(config.context_length) + " tokens only"};
+  }
+  HEARTH_TRY(CheckPreallocation(parts));
+  parts.pool = std::make_unique<ThreadPool>(options.n_threads);
+  auto engine = std::make_unique<EngineImpl>(std::move(parts));
+  HEARTH_TRY(engine->OpenPromptCache());
+  return std::unique_ptr<Engine>(std::move(engine));
+}
+
+Result<ModelInfo> InspectModel(const std::string& path) {
+  HEARTH_ASSIGN(const LoadedModel model, LoadAny(path));
+  ModelInfo info = Describe(model);
+  // A model whose tokenizer is missing or refused can still be looked at.
+  auto tokenizer = MakeTokenizer(model);
+  info.tokenizer = tokenizer.ok() ? MakeTextCodec(std::move(*tokenizer))->Describe()
+                                  : "none: " + tokenizer.error().message;
+  return info;
+}
+
+Result<std::unique_ptr<TextCodec>> OpenTextCodec(const std::string& path) {
+  if (path.ends_with(".json")) {
+    HEARTH_ASSIGN(std::shared_ptr<const Tokenizer> tokenizer,
+                  MakeTokenizerFromJsonFile(path));
+    return MakeTextCodec(std::move(tokenizer));
+  }
+  HEARTH_ASSIGN(const LoadedModel model, LoadAny(path));
+  HEARTH_ASSIGN(std::shared_ptr<const Tokenizer> tokenizer,
+                MakeTokenizer(model));
+  return MakeTextCodec(std::move(tokenizer));
+}
+
+Result<void> InitModel(const std::string& preset, const std::string& path,
+                       int n_kv_heads, std::uint64_t seed) {
+  return InitTinygpt(preset, path, n_kv_heads, seed);
+}
+
+Result<void> WriteFloatMatrix(const std::string& path, const std::string& name,
+                              std::span<const float> values,
+                              std::int64_t n_columns) {
+  if (n_columns <= 0 ||
+      values.size() % static_cast<std::size_t>(n_columns) != 0) {
+    return {Code::kInvalidArgument, "the values do not fill whole rows"};
+  }
+  const auto rows = values.size() / static_cast<std::size_t>(n_columns);
+  const std::array<SafetensorsTensor, 1> tensors = {
+      {{.name = name,
+        .type = "F32",
+        .shape = {rows, static_cast<std::uint64_t>(n_columns)},
+        .bytes = std::as_bytes(values)}}};
+  return WriteSafetensors(path, tensors);
+}
+
+}  // namespace hearth

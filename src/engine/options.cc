@@ -1,0 +1,24 @@
+#include "hearth/options.h"
+
+#include <array>
+
+namespace hearth {
+namespace {
+
+constexpr std::array<std::string_view, 3> kStorageNames = {"fp32", "fp16",
+                                                           "bf16"};
+
+}  // namespace
+
+std::string_view NameOf(KvStorage storage) {
+  return kStorageNames[static_cast<std::size_t>(storage)];
+}
+
+std::optional<KvStorage> KvStorageNamed(std::string_view name) {
+  for (std::size_t i = 0; i < kStorageNames.size(); ++i) {
+    if (kStorageNames[i] == name) return static_cast<KvStorage>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace hearth

@@ -1,0 +1,57 @@
+// The persistent prompt cache as the engine sees it: one directory or one file,
+// looked up before a prefill and fed after the first token.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cache/kv_sequence.h"
+#include "hearth/options.h"
+#include "store/kv_store.h"
+#include "store/save_queue.h"
+
+namespace hearth {
+
+class PromptCache {
+ public:
+  // Nothing when the options name neither a directory nor a file. A directory
+  // that cannot be used for this is an error (kInvalidArgument, kIncompatible);
+  // one that fails for a reason of the system (kIo, kResourceFull) gives a
+  // cache that never hits and warns once.
+  static Result<std::unique_ptr<PromptCache>> Open(const EngineOptions& options,
+                                                   KvIdentity identity);
+
+  // The longest stored prefix of `tokens`.
+  StoreMatch Lookup(const KvSpec& spec, std::span<const std::int32_t> tokens);
+  const char* tier() const { return file_.empty() ? "disk" : "file"; }
+
+  // Hands what is not stored yet to the writer thread; returns at once.
+  // `n_stored` tokens came from the cache. REQUIRES: sequence holds at least
+  // tokens.size() tokens, the first ones being `tokens`.
+  void Save(std::span<const std::int32_t> tokens, const KvSequence& sequence,
+            int n_stored);
+
+  // Waits for the writer. The first error since the last call.
+  Result<void> Drain();
+
+ private:
+  PromptCache(std::string file, KvIdentity identity);
+
+  void SaveToDirectory(std::vector<std::int32_t> tokens,
+                       std::vector<BlockImage> images, KvSpec spec,
+                       int first_new);
+  void SaveToFile(std::vector<std::int32_t> tokens,
+                  std::vector<BlockImage> images, KvSpec spec);
+
+  std::string file_;  // empty: the directory
+  KvIdentity identity_;
+  std::unique_ptr<KvStore> store_;
+  std::string open_error_;
+  // Last, so that it is drained before the rest goes.
+  std::unique_ptr<SaveQueue> queue_;
+};
+
+}  // namespace hearth

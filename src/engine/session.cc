@@ -1,0 +1,317 @@
+#include "engine/session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "engine/sampler.h"
+
+namespace hearth {
+namespace {
+
+// Tokens per prefill step: enough to amortise unpacking the weights, few enough
+// for a lively progress bar and a prompt answer to a cancel.
+constexpr int kPrefillStep = 256;
+
+class Stopwatch {
+ public:
+  double ms() const {
+    return std::chrono::duration<double, std::milli>(
+               std::chrono::steady_clock::now() - start_)
+        .count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ =
+      std::chrono::steady_clock::now();
+};
+
+int CommonPrefix(std::span<const std::int32_t> a,
+                 std::span<const std::int32_t> b) {
+  const auto n = std::min(a.size(), b.size());
+  std::size_t i = 0;
+  while (i < n && a[i] == b[i]) ++i;
+  return static_cast<int>(i);
+}
+
+// Sends sampled tokens to the caller and keeps the report.
+class Emitter {
+ public:
+  Emitter(const EngineParts& parts, const GenerateOptions& options,
+          const Session::OnToken& on_token, bool at_start)
+      : parts_(parts),
+        options_(options),
+        on_token_(on_token),
+        sampler_(options.sampling),
+        decoder_(*parts.tokenizer, /*skip_special=*/true, at_start) {}
+
+  // Samples and emits. Nothing when the generation is over.
+  std::optional<std::int32_t> Next(std::span<const float> logits) {
+    const std::int32_t id = sampler_.Sample(logits);
+    if (report_.token_ids.empty()) report_.first_token_ms = clock_.ms();
+    if (!options_.ignore_eos && parts_.IsEnd(id)) {
+      report_.stop = StopReason::kEndOfText;
+      return std::nullopt;
+    }
+    report_.token_ids.push_back(id);
+    const std::string text = decoder_.Push(id);
+    report_.text += text;
+    if (on_token_ && !on_token_({id, text})) {
+      report_.stop = StopReason::kCaller;
+      return std::nullopt;
+    }
+    if (static_cast<int>(report_.token_ids.size()) >= options_.n_tokens_max) {
+      report_.stop = StopReason::kLength;
+      return std::nullopt;
+    }
+    return id;
+  }
+
+  GenerateReport Finish() {
+    const std::string rest = decoder_.Flush();
+    report_.text += rest;
+    if (!rest.empty() && on_token_) (void)on_token_({-1, rest});
+    report_.decode_ms = clock_.ms() - report_.first_token_ms;
+    return std::move(report_);
+  }
+  void StopForContext() { report_.stop = StopReason::kContext; }
+
+ private:
+  const EngineParts& parts_;
+  const GenerateOptions& options_;
+  const Session::OnToken& on_token_;
+  Sampler sampler_;
+  StreamDecoder decoder_;
+  GenerateReport report_;
+  Stopwatch clock_;
+};
+
+}  // namespace
+
+bool EngineParts::IsEnd(std::int32_t id) const {
+  return tokenizer->IsEnd(id) ||
+         std::find(model.eos_ids.begin(), model.eos_ids.end(), id) !=
+             model.eos_ids.end();
+}
+
+Result<std::unique_ptr<KvSequence>> EngineParts::NewSequence() const {
+  if (options.kv_growth == KvGrowth::kConcat) {
+    return MakeConcatSequence(spec, context_tokens);
+  }
+  // Two blocks beyond the context: a rewound sealed block is copied before it
+  // is written, while the original may still be on its way to the store.
+  const int n_blocks =
+      (context_tokens + spec.block_tokens - 1) / spec.block_tokens + 2;
+  HEARTH_ASSIGN(BlockPool blocks,
+                BlockPool::Reserve(
+                    KvLayout(spec, spec.block_tokens).block_bytes(), n_blocks,
+                    options.kv_preallocate));
+  return MakeInPlaceSequence(spec, std::move(blocks));
+}
+
+Result<void> SessionImpl::CheckPrompt(
+    std::span<const std::int32_t> tokens) const {
+  if (tokens.empty()) {
+    return {Code::kInvalidArgument,
+            "the prompt is empty; give at least one token of text"};
+  }
+  if (tokens.size() > static_cast<std::size_t>(parts_.context_tokens)) {
+    return {Code::kResourceFull,
+            "the prompt has " + std::to_string(tokens.size()) +
+                " tokens and the context holds " +
+                std::to_string(parts_.context_tokens) +
+                "; shorten it or raise --context"};
+  }
+  for (const std::int32_t id : tokens) {
+    if (id < 0 || id >= parts_.model.config.vocab_size) {
+      return {Code::kInvalidArgument,
+              "token id " + std::to_string(id) +
+                  " is outside the model's vocabulary of " +
+                  std::to_string(parts_.model.config.vocab_size)};
+    }
+  }
+  return {};
+}
+
+int SessionImpl::Restore(std::span<const std::int32_t> tokens, int n_have,
+                         SyncReport& report) {
+  const Stopwatch clock;
+  StoreMatch match = parts_.prompt_cache->Lookup(parts_.spec, tokens);
+  report.miss_reason = std::move(match.miss_reason);
+  report.warnings = std::move(match.warnings);
+  if (match.n_tokens > n_have) {
+    // Into a new sequence: a failed load never touches the live one.
+    auto restored = parts_.NewSequence();
+    for (std::size_t i = 0; restored.ok() && i < match.blocks.size(); ++i) {
+      StoredBlock& block = match.blocks[i];
+      const auto appended = (*restored)->AppendStored(
+          block.payload, block.n_tokens, std::move(block.owner));
+      if (!appended.ok()) restored = appended.error();
+    }
+    if (restored.ok()) {
+      sequence_ = std::move(*restored);
+      n_have = n_stored_ = match.n_tokens;
+      report.reuse_tier = parts_.prompt_cache->tier();
+    } else {
+      report.warnings.push_back("stored KV not used: " +
+                                restored.error().message);
+    }
+  }
+  report.lookup_ms = clock.ms();
+  return n_have;
+}
+
+Result<void> SessionImpl::Prefill(std::span<const std::int32_t> tokens,
+                                  const Progress& progress) {
+  const int n_total = static_cast<int>(tokens.size());
+  logits_.resize(static_cast<std::size_t>(parts_.model.config.vocab_size));
+  for (int at = sequence_->n_tokens(); at < n_total;) {
+    if (progress && !progress(at, n_total)) {
+      logits_.clear();
+      return {Code::kCancelled, "the prefill was stopped at token " +
+                                    std::to_string(at) + " of " +
+                                    std::to_string(n_total)};
+    }
+    const int n = std::min(kPrefillStep, n_total - at);
+    const auto step = tokens.subspan(static_cast<std::size_t>(at),
+                                     static_cast<std::size_t>(n));
+    const bool last = at + n == n_total;
+    const auto done = parts_.forward->Step(
+        step, *sequence_, last ? LogitRows::kLast : LogitRows::kNone,
+        logits_.data());
+    if (!done.ok()) {
+      logits_.clear();
+      return done;
+    }
+    tokens_.insert(tokens_.end(), step.begin(), step.end());
+    at += n;
+  }
+  if (progress) progress(n_total, n_total);
+  return {};
+}
+
+Result<SyncReport> SessionImpl::Sync(std::span<const std::int32_t> tokens,
+                                     const Progress& progress) {
+  HEARTH_TRY(CheckPrompt(tokens));
+  SyncReport report;
+  report.prompt_tokens = static_cast<int>(tokens.size());
+  report.reuse_tier = "none";
+  const int n_memory = CommonPrefix(tokens_, tokens);
+  int n_have = n_memory;
+  n_stored_ = std::min(n_stored_, n_memory);
+  if (n_have > 0) report.reuse_tier = "memory";
+  const bool whole = n_have == report.prompt_tokens;
+  if (parts_.prompt_cache != nullptr && !whole) {
+    n_have = Restore(tokens, n_have, report);
+  }
+  unsaved_prompt_.reset();
+  if (parts_.prompt_cache != nullptr && n_stored_ < report.prompt_tokens) {
+    unsaved_prompt_ = tokens.size();
+  }
+  // The last token is always computed: its logits start the answer.
+  report.reused_tokens = std::min(n_have, report.prompt_tokens - 1);
+  if (report.reused_tokens == 0) report.reuse_tier = "none";
+  sequence_->Rewind(report.reused_tokens);
+  tokens_.assign(tokens.begin(), tokens.begin() + report.reused_tokens);
+  logits_.clear();
+  const Stopwatch clock;
+  HEARTH_TRY(Prefill(tokens, progress));
+  report.prefill_ms = clock.ms();
+  return report;
+}
+
+void SessionImpl::SavePrompt() {
+  if (!unsaved_prompt_.has_value()) return;
+  const auto prompt = std::span<const std::int32_t>(tokens_).first(*unsaved_prompt_);
+  parts_.prompt_cache->Save(prompt, *sequence_, n_stored_);
+  unsaved_prompt_.reset();
+}
+
+Result<GenerateReport> SessionImpl::Generate(const GenerateOptions& options,
+                                             const OnToken& on_token) {
+  HEARTH_TRY(CheckSampling(options.sampling));
+  if (logits_.empty()) {
+    return {Code::kInvalidArgument, "nothing to continue: call Sync first"};
+  }
+  Emitter emitter(parts_, options, on_token, /*at_start=*/false);
+  if (options.n_tokens_max <= 0) {
+    SavePrompt();
+    return emitter.Finish();
+  }
+  while (true) {
+    const std::optional<std::int32_t> id = emitter.Next(logits_);
+    // Off the critical path: the first token is out.
+    SavePrompt();
+    if (!id.has_value()) break;
+    if (sequence_->n_tokens() >= parts_.context_tokens) {
+      emitter.StopForContext();
+      break;
+    }
+    HEARTH_TRY(parts_.forward->Step(std::span(&*id, 1), *sequence_,
+                                    LogitRows::kLast, logits_.data()));
+    tokens_.push_back(*id);
+  }
+  return emitter.Finish();
+}
+
+Result<GenerateReport> SessionImpl::GenerateUncached(
+    std::span<const std::int32_t> prompt, const GenerateOptions& options,
+    const OnToken& on_token) {
+  HEARTH_TRY(CheckSampling(options.sampling));
+  HEARTH_TRY(CheckPrompt(prompt));
+  std::vector<std::int32_t> all(prompt.begin(), prompt.end());
+  Emitter emitter(parts_, options, on_token, /*at_start=*/false);
+  while (options.n_tokens_max > 0) {
+    sequence_->Rewind(0);
+    tokens_.clear();
+    HEARTH_TRY(Prefill(all, nullptr));
+    const std::optional<std::int32_t> id = emitter.Next(logits_);
+    if (!id.has_value()) break;
+    if (all.size() >= static_cast<std::size_t>(parts_.context_tokens)) {
+      emitter.StopForContext();
+      break;
+    }
+    all.push_back(*id);
+  }
+  sequence_->Rewind(0);
+  tokens_.clear();
+  logits_.clear();
+  n_stored_ = 0;
+  return emitter.Finish();
+}
+
+Result<void> SessionImpl::Rewind(int n_tokens) {
+  if (n_tokens < 0 || n_tokens > sequence_->n_tokens()) {
+    return {Code::kInvalidArgument,
+            "cannot rewind to " + std::to_string(n_tokens) + " of " +
+                std::to_string(sequence_->n_tokens()) + " tokens"};
+  }
+  sequence_->Rewind(n_tokens);
+  tokens_.resize(static_cast<std::size_t>(n_tokens));
+  n_stored_ = std::min(n_stored_, n_tokens);
+  logits_.clear();
+  unsaved_prompt_.reset();
+  return {};
+}
+
+Result<std::unique_ptr<Session>> SessionImpl::Fork() {
+  HEARTH_ASSIGN(auto sequence, sequence_->Fork());
+  auto fork = std::make_unique<SessionImpl>(parts_, std::move(sequence));
+  fork->tokens_ = tokens_;
+  fork->logits_ = logits_;
+  fork->n_stored_ = n_stored_;
+  return std::unique_ptr<Session>(std::move(fork));
+}
+
+KvReport SessionImpl::Usage() const {
+  const KvUsage usage = sequence_->Usage();
+  return {.tokens = sequence_->n_tokens(),
+          .logical_bytes = usage.logical_bytes,
+          .physical_bytes = usage.physical_bytes,
+          .mapped_bytes = usage.mapped_bytes,
+          .populated_layers = usage.populated_layers,
+          .kv_layers = parts_.spec.n_kv_layers};
+}
+
+}  // namespace hearth

@@ -1,0 +1,72 @@
+// One forward step of a model: appends tokens to a KV cache and gives logits.
+//
+// There is one such function. Prefill in chunks, decode, resume after a restore
+// and speculative verification all call it, so the causal mask is right for
+// every append length onto every cache length, and a token's keys, values and
+// logits are the same bits however the sequence was cut into steps.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "hearth/result.h"
+#include "model/attention.h"
+#include "model/kv_port.h"
+#include "model/linear.h"
+#include "model/weights.h"
+
+namespace hearth {
+
+enum class LogitRows : std::uint8_t {
+  kNone,  // fill the cache only
+  kLast,  // of the last token: [vocab_size]
+  kAll    // of every token: [n][vocab_size]
+};
+
+class Forward {
+ public:
+  // Both must outlive the object.
+  Forward(const LoadedModel& model, ThreadPool& pool);
+
+  // Appends `tokens` (1..kStepTokensMax) at kv.n_tokens(). `logits` has room
+  // for the rows asked for. Errors: kInvalidArgument for a token outside the
+  // vocabulary, kResourceFull past a learned context or the cache's room; then
+  // the cache is as before.
+  Result<void> Step(std::span<const std::int32_t> tokens, KvPort& kv,
+                    LogitRows rows, float* logits);
+
+  static constexpr int kStepTokensMax = 512;
+
+ private:
+  Result<void> CheckStep(std::span<const std::int32_t> tokens,
+                         const KvPort& kv) const;
+  void Embed(std::span<const std::int32_t> tokens, int first_position);
+  void ComputeRope(int first_position, int n_rows);
+  void RunAttention(const LayerWeights& layer, int kv_layer, KvPort& kv,
+                    int n_rows);
+  void RunMlp(const LayerWeights& layer, int n_rows);
+  void Normalize(const NormWeights& norm, const float* x, int n_rows,
+                 float* out);
+  void AddResidual(const float* delta, int n_rows);
+
+  const LoadedModel& model_;
+  const ModelConfig& config_;
+  ThreadPool& pool_;
+  const Kernels& kernels_;
+  LinearRunner linears_;
+  Attention attention_;
+
+  // Row-major, [n_rows] of the step.
+  AlignedBuffer x_;       // [d_model], the residual stream
+  AlignedBuffer normed_;  // [d_model]
+  AlignedBuffer delta_;   // [d_model]
+  AlignedBuffer q_;       // [n_heads * head_dim]
+  AlignedBuffer k_, v_;   // [n_kv_heads * head_dim]
+  AlignedBuffer attended_;  // [n_heads * head_dim]
+  AlignedBuffer gate_, up_;  // [d_mlp]
+  std::vector<float> cos_, sin_;  // [rotary_dim / 2]
+};
+
+}  // namespace hearth

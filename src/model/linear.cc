@@ -1,0 +1,97 @@
+#include "model/linear.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "base/check.h"
+
+namespace hearth {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+// Columns per task: small enough to balance, large enough to amortise the
+// start of a task and, in prefill, the unpacking of a panel.
+constexpr std::int64_t kColumnsMin = 32;
+constexpr std::int64_t kColumnsMax = 512;
+constexpr int kTasksPerThread = 6;
+
+}  // namespace
+
+AlignedBuffer::~AlignedBuffer() { std::free(data_); }
+
+AlignedBuffer::AlignedBuffer(AlignedBuffer&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)) {}
+
+std::byte* AlignedBuffer::Get(std::size_t size) {
+  if (size > size_) {
+    std::free(data_);
+    size_ = (size + kAlignment - 1) / kAlignment * kAlignment;
+    data_ = static_cast<std::byte*>(std::aligned_alloc(kAlignment, size_));
+    HEARTH_CHECK(data_ != nullptr);
+  }
+  return data_;
+}
+
+LinearRunner::LinearRunner(ThreadPool& pool)
+    : pool_(pool),
+      kernels_(ActiveKernels()),
+      scratch_(static_cast<std::size_t>(pool.n_threads())) {}
+
+void LinearRunner::Run(const float* x, std::int64_t x_stride, int n_rows,
+                       std::span<const LinearCall> calls) {
+  // Neighbours of one weight format share one prepared input.
+  std::size_t begin = 0;
+  while (begin < calls.size()) {
+    const WeightMatrix& first = calls[begin].linear->w;
+    std::size_t end = begin + 1;
+    while (end < calls.size() &&
+           calls[end].linear->w.dtype == first.dtype) {
+      ++end;
+    }
+    const std::size_t row_bytes =
+        kernels_.packed_row_bytes(first.dtype, first.n_in);
+    std::byte* packed =
+        packed_.Get(row_bytes * static_cast<std::size_t>(n_rows));
+    pool_.ParallelFor(n_rows, [&](std::int64_t r, int) {
+      kernels_.pack_row(first.dtype, x + r * x_stride, first.n_in,
+                        packed + static_cast<std::size_t>(r) * row_bytes);
+    });
+    RunPacked(n_rows, calls.subspan(begin, end - begin));
+    begin = end;
+  }
+}
+
+void LinearRunner::RunPacked(int n_rows, std::span<const LinearCall> calls) {
+  std::int64_t n_columns = 0;
+  for (const LinearCall& call : calls) n_columns += call.linear->w.n_out;
+  std::int64_t per_task = n_columns / (pool_.n_threads() * kTasksPerThread);
+  per_task = std::clamp(per_task / kMatmulColumns * kMatmulColumns, kColumnsMin,
+                        kColumnsMax);
+  std::int64_t n_tasks = 0;
+  for (const LinearCall& call : calls) {
+    n_tasks += (call.linear->w.n_out + per_task - 1) / per_task;
+  }
+  const std::byte* packed = packed_.Get(0);
+  pool_.ParallelFor(n_tasks, [&](std::int64_t task, int thread) {
+    for (const LinearCall& call : calls) {
+      const WeightMatrix& w = call.linear->w;
+      const std::int64_t n_here = (w.n_out + per_task - 1) / per_task;
+      if (task >= n_here) {
+        task -= n_here;
+        continue;
+      }
+      std::byte* scratch = scratch_[static_cast<std::size_t>(thread)].Get(
+          kernels_.matmul_scratch_bytes(w, n_rows));
+      const float* bias =
+          call.linear->bias.empty() ? nullptr : call.linear->bias.data();
+      kernels_.matmul(w, packed, n_rows, task * per_task,
+                      std::min(w.n_out, (task + 1) * per_task), bias, call.y,
+                      call.y_stride, scratch);
+      return;
+    }
+  });
+}
+
+}  // namespace hearth
