@@ -99,8 +99,13 @@ Result<MappedFile> MappedFile::Open(const std::string& path,
       O_RDONLY | O_CLOEXEC | O_NONBLOCK | (follow_links ? 0 : O_NOFOLLOW);
   UniqueFd fd(::open(path.c_str(), flags));
   if (fd.get() < 0) return ErrnoError(errno, path);
+  return FromDescriptor(fd.get(), path);
+}
+
+Result<MappedFile> MappedFile::FromDescriptor(int fd,
+                                              const std::string& path) {
   struct stat st;
-  if (::fstat(fd.get(), &st) != 0) return ErrnoError(errno, path);
+  if (::fstat(fd, &st) != 0) return ErrnoError(errno, path);
   if (!S_ISREG(st.st_mode)) {
     return {Code::kInvalidArgument, path + ": not a regular file"};
   }
@@ -109,12 +114,24 @@ Result<MappedFile> MappedFile::Open(const std::string& path,
   file.path_ = path;
   if (st.st_size > 0) {
     const auto size = static_cast<std::size_t>(st.st_size);
-    void* p = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
+    void* p = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
     if (p == MAP_FAILED) return ErrnoError(errno, path);
     file.data_ = static_cast<const std::byte*>(p);
     file.size_ = size;
   }
   return file;
+}
+
+Result<void> MappedFile::Populate() const {
+#ifdef MADV_POPULATE_READ
+  void* start = const_cast<std::byte*>(data_);
+  while (size_ > 0 && ::madvise(start, size_, MADV_POPULATE_READ) != 0) {
+    if (errno == EINTR || errno == EAGAIN) continue;
+    if (errno == EINVAL) break;  // a kernel before 5.14: pages come on touch
+    return {Code::kIo, path_ + ": cannot be read: " + ErrnoText(errno)};
+  }
+#endif
+  return {};
 }
 
 void MappedFile::AdviseWillNeed(std::size_t offset, std::size_t length) const {

@@ -33,10 +33,17 @@ class MappedFile {
   // `path` is kInvalidArgument.
   static Result<MappedFile> Open(const std::string& path,
                                  bool follow_links = true);
+  // Maps an open file; the descriptor stays the caller's. `path` is for
+  // messages.
+  static Result<MappedFile> FromDescriptor(int fd, const std::string& path);
 
   ByteSpan bytes() const { return {data_, size_}; }
   const FileStamp& stamp() const { return stamp_; }
   const std::string& path() const { return path_; }
+  // Reads the whole file into memory and maps every page now. kIo when the
+  // disk cannot deliver a page: without this call the first touch of that page
+  // would end the process (SIGBUS).
+  Result<void> Populate() const;
   // Hints for the kernel; never fail.
   void AdviseWillNeed(std::size_t offset, std::size_t length) const;
 

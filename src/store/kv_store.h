@@ -22,6 +22,8 @@
 
 namespace hearth {
 
+class FileOps;
+
 // One block as found: verified, mapped read-only, kept alive by `owner`.
 struct StoredBlock {
   Digest id;
@@ -48,12 +50,22 @@ struct BlockToSave {
   ByteSpan payload;  // KvLayout(spec, tokens.size())
 };
 
+struct StoreOptions {
+  // False leaves out the checksums of the payload (--no-verify). Headers, ids
+  // and token ids are compared always.
+  bool verify = true;
+  // For tests: the system calls to write with. Must outlive the store.
+  FileOps* file_ops = nullptr;
+};
+
 class KvStore {
  public:
   // Makes the directory (mode 0700) when it is missing. kIncompatible when its
   // VERSION is another, kInvalidArgument when it is no directory or looks like
   // somebody else's (not empty and no VERSION).
-  static Result<std::unique_ptr<KvStore>> Open(const std::string& root);
+  // A directory that cannot be written to opens too: lookups work, saves fail.
+  static Result<std::unique_ptr<KvStore>> Open(
+      const std::string& root, const StoreOptions& options = {});
   virtual ~KvStore() = default;
 
   // The longest stored prefix of tokens: full blocks by their ids, then the

@@ -1,0 +1,57 @@
+// KvStore over a directory. See kv_store.h for the contract and
+// docs/formats/store.md for the layout.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "store/block_image.h"
+#include "store/directory.h"
+#include "store/kv_store.h"
+
+namespace hearth {
+
+class DirStore : public KvStore {
+ public:
+  static Result<std::unique_ptr<DirStore>> Open(const std::string& root,
+                                                const StoreOptions& options);
+
+  StoreMatch Lookup(const KvIdentity& identity, const KvSpec& spec,
+                    std::span<const std::int32_t> tokens) override;
+  Result<void> SaveBlock(const KvIdentity& identity, const KvSpec& spec,
+                         const BlockToSave& block) override;
+  Result<void> SaveManifest(const KvIdentity& identity, const KvSpec& spec,
+                            std::span<const std::int32_t> tokens,
+                            const BlockToSave* tail,
+                            const std::string& preview) override;
+
+ private:
+  struct Search;  // one Lookup in progress
+
+  DirStore(std::string root, const StoreOptions& options);
+
+  Result<Directory> Root() const { return Directory::Open(ops_, root_); }
+  Result<Directory> RootToWrite() const;
+
+  void FindFullBlocks(Search& search, const Directory& root);
+  void FindTail(Search& search, const Directory& root);
+  bool HoldsBlock(const Directory& folder, const std::string& name,
+                  const BlockQuery& query) const;
+  Result<StoredBlock> OpenBlockFile(const Directory& folder,
+                                    const Search& search,
+                                    const BlockQuery& query) const;
+  Result<StoredBlock> OpenTail(const Directory& prompts, const Search& search,
+                               const std::string& name,
+                               const BlockQuery& query) const;
+  // Moves a file that cannot be right out of the way, so that it cannot fail
+  // twice. Best effort: a read-only directory just keeps it.
+  void SetAside(const Directory& folder, const std::string& name,
+                const Error& error, std::vector<std::string>& warnings) const;
+
+  const std::string root_;
+  const StoreOptions options_;
+  FileOps& ops_;
+};
+
+}  // namespace hearth

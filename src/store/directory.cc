@@ -1,0 +1,333 @@
+#include "store/directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <ctime>
+#include <utility>
+
+#include "base/check.h"
+#include "base/hash.h"
+
+namespace hearth {
+namespace {
+
+constexpr std::string_view kTemporaryMark = ".tmp-";
+constexpr std::int64_t kStaleNs = std::int64_t{3600} * 1'000'000'000;
+
+Error SystemError(int number, const std::string& what) {
+  Code code = Code::kIo;
+  if (number == ENOENT) code = Code::kNotFound;
+  if (number == ELOOP || number == ENOTDIR) code = Code::kInvalidArgument;
+  if (number == ENOSPC || number == EDQUOT || number == EFBIG) {
+    code = Code::kResourceFull;
+  }
+  const std::string words = code == Code::kInvalidArgument
+                                ? "a link or another kind of file than expected"
+                                : ErrnoText(number);
+  return {code, what + ": " + words};
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+DirectoryEntry EntryOf(std::string name, const struct stat& st) {
+  DirectoryEntry entry;
+  entry.name = std::move(name);
+  entry.is_directory = S_ISDIR(st.st_mode);
+  entry.is_file = S_ISREG(st.st_mode);
+  entry.size = static_cast<std::uint64_t>(st.st_size);
+  entry.mtime_ns =
+      std::int64_t{st.st_mtim.tv_sec} * 1'000'000'000 + st.st_mtim.tv_nsec;
+  entry.inode = st.st_ino;
+  return entry;
+}
+
+// Process ids mean something only inside one PID namespace of one machine, and
+// a store may be shared by several (containers, NFS).
+const std::string& ProcessSpace() {
+  static const std::string tag = [] {
+    char host[256] = {};
+    ::gethostname(host, sizeof(host) - 1);
+    struct stat st = {};
+    std::string text = host;
+    if (::stat("/proc/self/ns/pid", &st) == 0) {
+      text += " " + std::to_string(st.st_ino);
+    }
+    char hex[9];
+    std::snprintf(hex, sizeof(hex), "%08x",
+                  static_cast<unsigned>(Checksum64(AsBytes(text))));
+    return std::string(hex);
+  }();
+  return tag;
+}
+
+std::string TemporaryName(const std::string& name) {
+  static std::atomic<unsigned> counter{0};
+  return name + std::string(kTemporaryMark) + ProcessSpace() + "-" +
+         std::to_string(::getpid()) + "-" +
+         std::to_string(counter.fetch_add(1));
+}
+
+bool IsOneComponent(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
+}
+
+Result<void> WriteParts(FileOps& ops, int fd, std::span<const ByteSpan> parts,
+                        const std::string& path) {
+  for (ByteSpan part : parts) {
+    while (!part.empty()) {
+      const ssize_t n = ops.Write(fd, part.data(), part.size());
+      if (n < 0) {
+        if (errno == EINTR) continue;
+        return SystemError(errno, path);
+      }
+      if (n == 0) return {Code::kIo, path + ": nothing written"};
+      part = part.subspan(static_cast<std::size_t>(n));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Directory> Directory::Open(FileOps& ops, const std::string& path) {
+  const int fd = ops.OpenAt(AT_FDCWD, path.c_str(),
+                            O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  if (fd < 0) {
+    if (errno == ENOTDIR) {
+      return {Code::kInvalidArgument, path + ": not a directory"};
+    }
+    return SystemError(errno, path);
+  }
+  return Directory(&ops, fd, path);
+}
+
+Directory::~Directory() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Directory::Directory(Directory&& other) noexcept
+    : ops_(other.ops_),
+      fd_(std::exchange(other.fd_, -1)),
+      path_(std::move(other.path_)) {}
+
+Directory& Directory::operator=(Directory&& other) noexcept {
+  if (this != &other) {
+    if (fd_ >= 0) ::close(fd_);
+    ops_ = other.ops_;
+    fd_ = std::exchange(other.fd_, -1);
+    path_ = std::move(other.path_);
+  }
+  return *this;
+}
+
+Result<Directory> Directory::Sub(const std::string& name) const {
+  HEARTH_CHECK(IsOneComponent(name));
+  const int fd =
+      ops_->OpenAt(fd_, name.c_str(),
+                   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+  if (fd < 0) return SystemError(errno, PathOf(name));
+  return Directory(ops_, fd, PathOf(name));
+}
+
+Result<Directory> Directory::MakeSub(const std::string& name) const {
+  HEARTH_CHECK(IsOneComponent(name));
+  if (ops_->MkdirAt(fd_, name.c_str(), 0700) == 0) {
+    // Without this a crash could lose the directory with flushed files in it.
+    if (ops_->Fsync(fd_) != 0) return SystemError(errno, path_);
+  } else if (errno != EEXIST) {
+    const int number = errno;
+    auto existing = Sub(name);  // a read-only system may say EROFS first
+    if (existing.ok()) return existing;
+    return SystemError(number, PathOf(name));
+  }
+  return Sub(name);
+}
+
+Result<MappedFile> Directory::Map(const std::string& name) const {
+  HEARTH_CHECK(IsOneComponent(name));
+  const Descriptor fd(
+      ops_->OpenAt(fd_, name.c_str(),
+                   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0));
+  if (fd.get() < 0) return SystemError(errno, PathOf(name));
+  return MappedFile::FromDescriptor(fd.get(), PathOf(name));
+}
+
+Result<std::vector<std::byte>> Directory::ReadStart(
+    const std::string& name, std::size_t size_max) const {
+  HEARTH_CHECK(IsOneComponent(name));
+  const Descriptor fd(
+      ops_->OpenAt(fd_, name.c_str(),
+                   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0));
+  if (fd.get() < 0) return SystemError(errno, PathOf(name));
+  struct stat st;
+  if (::fstat(fd.get(), &st) != 0) return SystemError(errno, PathOf(name));
+  if (!S_ISREG(st.st_mode)) return SystemError(ELOOP, PathOf(name));
+  std::vector<std::byte> bytes(
+      std::min(size_max, static_cast<std::size_t>(st.st_size)));
+  std::size_t n_read = 0;
+  while (n_read < bytes.size()) {
+    const ssize_t n =
+        ops_->Read(fd.get(), bytes.data() + n_read, bytes.size() - n_read);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return SystemError(errno, PathOf(name));
+    }
+    if (n == 0) break;
+    n_read += static_cast<std::size_t>(n);
+  }
+  bytes.resize(n_read);
+  return bytes;
+}
+
+Result<DirectoryEntry> Directory::Stat(const std::string& name) const {
+  HEARTH_CHECK(IsOneComponent(name));
+  struct stat st;
+  if (ops_->FstatAt(fd_, name.c_str(), &st) != 0) {
+    return SystemError(errno, PathOf(name));
+  }
+  return EntryOf(name, st);
+}
+
+Result<void> Directory::Write(const std::string& name,
+                              std::span<const ByteSpan> parts,
+                              Durability durability) const {
+  HEARTH_CHECK(IsOneComponent(name));
+  const std::string temporary = TemporaryName(name);
+  const bool durable = durability == Durability::kDurable;
+  {
+    const Descriptor fd(ops_->OpenAt(
+        fd_, temporary.c_str(),
+        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (fd.get() < 0) return SystemError(errno, PathOf(name));
+    Result<void> written = WriteParts(*ops_, fd.get(), parts, PathOf(name));
+    if (written.ok() && durable && ops_->Fsync(fd.get()) != 0) {
+      written = SystemError(errno, PathOf(name));
+    }
+    if (!written.ok()) {
+      ops_->UnlinkAt(fd_, temporary.c_str(), 0);
+      return written;
+    }
+  }
+  if (ops_->RenameAt(fd_, temporary.c_str(), fd_, name.c_str()) != 0) {
+    const int number = errno;
+    ops_->UnlinkAt(fd_, temporary.c_str(), 0);
+    return SystemError(number, PathOf(name));
+  }
+  if (durable && ops_->Fsync(fd_) != 0) return SystemError(errno, path_);
+  return {};
+}
+
+Result<void> Directory::Remove(const std::string& name) const {
+  HEARTH_CHECK(IsOneComponent(name));
+  if (ops_->UnlinkAt(fd_, name.c_str(), 0) != 0) {
+    return SystemError(errno, PathOf(name));
+  }
+  return {};
+}
+
+Result<void> Directory::RemoveSub(const std::string& name) const {
+  HEARTH_CHECK(IsOneComponent(name));
+  if (ops_->UnlinkAt(fd_, name.c_str(), AT_REMOVEDIR) != 0) {
+    return SystemError(errno, PathOf(name));
+  }
+  return {};
+}
+
+Result<void> Directory::MoveTo(const std::string& name, const Directory& to,
+                               const std::string& new_name) const {
+  HEARTH_CHECK(IsOneComponent(name) && IsOneComponent(new_name));
+  if (ops_->RenameAt(fd_, name.c_str(), to.fd_, new_name.c_str()) != 0) {
+    return SystemError(errno, PathOf(name));
+  }
+  return {};
+}
+
+Result<void> Directory::Touch(const std::string& name) const {
+  HEARTH_CHECK(IsOneComponent(name));
+  if (ops_->TouchAt(fd_, name.c_str()) != 0) {
+    return SystemError(errno, PathOf(name));
+  }
+  return {};
+}
+
+Result<std::vector<DirectoryEntry>> Directory::List() const {
+  // A descriptor of its own: two listings must not share one read position.
+  const int fd =
+      ops_->OpenAt(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  if (fd < 0) return SystemError(errno, path_);
+  DIR* stream = ::fdopendir(fd);
+  if (stream == nullptr) {
+    const int number = errno;
+    ::close(fd);
+    return SystemError(number, path_);
+  }
+  std::vector<DirectoryEntry> entries;
+  int number = 0;
+  while (true) {
+    errno = 0;
+    const dirent* found = ::readdir(stream);
+    if (found == nullptr) {
+      number = errno;
+      break;
+    }
+    const std::string name = found->d_name;
+    if (name == "." || name == "..") continue;
+    struct stat st;
+    if (ops_->FstatAt(fd_, name.c_str(), &st) != 0) continue;
+    entries.push_back(EntryOf(name, st));
+  }
+  ::closedir(stream);
+  if (number != 0) return SystemError(number, path_);
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  return entries;
+}
+
+bool IsTemporary(const std::string& name) {
+  return name.find(kTemporaryMark) != std::string::npos;
+}
+
+bool IsStaleTemporary(const DirectoryEntry& entry) {
+  const std::size_t mark = entry.name.rfind(kTemporaryMark);
+  if (mark == std::string::npos || !entry.is_file) return false;
+  struct timespec now;
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const std::int64_t now_ns =
+      std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  if (entry.mtime_ns < now_ns - kStaleNs) return true;
+  const std::string rest = entry.name.substr(mark + kTemporaryMark.size());
+  const std::string here = ProcessSpace() + "-";
+  if (!rest.starts_with(here)) return false;
+  int pid = 0;
+  const char* end = rest.data() + rest.size();
+  const auto parsed = std::from_chars(rest.data() + here.size(), end, pid);
+  if (parsed.ec != std::errc() || parsed.ptr == end || *parsed.ptr != '-') {
+    return false;
+  }
+  return pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+}  // namespace hearth

@@ -1,0 +1,86 @@
+// One open directory of the store and what the store does inside it. Every
+// name is a single path component and no link is ever followed, so that
+// nothing below the root can lead out of it.
+//
+// Errors  kNotFound: no such name. kInvalidArgument: a link, or not the kind
+//         of file that was asked for. kResourceFull: the disk is full.
+//         kIo: anything else the system refuses.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "hearth/result.h"
+#include "store/file_ops.h"
+
+namespace hearth {
+
+struct DirectoryEntry {
+  std::string name;
+  bool is_directory = false;
+  bool is_file = false;        // regular; neither: a link, device, pipe
+  std::uint64_t size = 0;      // length in bytes
+  std::int64_t mtime_ns = 0;   // last use
+  std::uint64_t inode = 0;
+};
+
+enum class Durability { kDurable, kCached };
+
+class Directory {
+ public:
+  // The one place where a path is followed: the root, as the user gave it.
+  static Result<Directory> Open(FileOps& ops, const std::string& path);
+  ~Directory();
+  Directory(Directory&& other) noexcept;
+  Directory& operator=(Directory&& other) noexcept;
+
+  const std::string& path() const { return path_; }  // for messages
+  std::string PathOf(const std::string& name) const { return path_ + "/" + name; }
+
+  Result<Directory> Sub(const std::string& name) const;
+  // Sub, made (mode 0700, durably) when missing.
+  Result<Directory> MakeSub(const std::string& name) const;
+
+  Result<MappedFile> Map(const std::string& name) const;
+  // At most `size_max` first bytes of the file.
+  Result<std::vector<std::byte>> ReadStart(const std::string& name,
+                                           std::size_t size_max) const;
+  Result<DirectoryEntry> Stat(const std::string& name) const;
+  bool Exists(const std::string& name) const { return Stat(name).ok(); }
+
+  // Writes the parts to a temporary file, flushes it, renames it to `name` and
+  // flushes the directory. kCached leaves out both flushes. On an error `name`
+  // is as it was (or, when only the last flush failed, complete).
+  Result<void> Write(const std::string& name, std::span<const ByteSpan> parts,
+                     Durability durability = Durability::kDurable) const;
+
+  Result<void> Remove(const std::string& name) const;
+  Result<void> RemoveSub(const std::string& name) const;  // an empty one
+  Result<void> MoveTo(const std::string& name, const Directory& to,
+                      const std::string& new_name) const;
+  Result<void> Touch(const std::string& name) const;
+  // Everything inside but "." and "..", sorted by name. A name that vanishes
+  // meanwhile is left out.
+  Result<std::vector<DirectoryEntry>> List() const;
+  // -1 when unknown.
+  long long FreeBytes() const { return ops_->FreeBytes(fd_); }
+
+ private:
+  Directory(FileOps* ops, int fd, std::string path)
+      : ops_(ops), fd_(fd), path_(std::move(path)) {}
+
+  FileOps* ops_;
+  int fd_;
+  std::string path_;
+};
+
+// Whether `name` is a temporary file of Write whose writer cannot finish it any
+// more: its process is gone, or it is older than an hour.
+bool IsTemporary(const std::string& name);
+bool IsStaleTemporary(const DirectoryEntry& entry);
+
+}  // namespace hearth
