@@ -1,11 +1,15 @@
 #include "store/bundle.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/file.h"
 #include "store/block_image.h"
+#include "store/directory.h"
+#include "store/root.h"
 
 namespace hearth {
 namespace {
@@ -147,7 +151,8 @@ StoreMatch LookupBundle(const std::string& path, const KvIdentity& identity,
 Result<void> SaveBundle(const std::string& path, const KvIdentity& identity,
                         const KvSpec& spec,
                         std::span<const std::int32_t> tokens,
-                        std::span<const BlockToSave> blocks) {
+                        std::span<const BlockToSave> blocks,
+                        FileOps* file_ops) {
   HEARTH_ASSIGN(const PromptFileParts file,
                 EncodePrompt(identity, spec, tokens, blocks));
   if (file.images.size() * static_cast<std::size_t>(spec.block_tokens) <
@@ -155,7 +160,22 @@ Result<void> SaveBundle(const std::string& path, const KvIdentity& identity,
     return {Code::kInvalidArgument, "a bundle needs all blocks of its prompt"};
   }
   HEARTH_TRY(RefuseForeignFile(path));
-  return WriteFileAtomically(path, file.parts);
+  // A link is the user's wish: what it points to is replaced, not the link.
+  std::error_code unresolved;
+  const std::filesystem::path target =
+      std::filesystem::is_symlink(path, unresolved)
+          ? std::filesystem::canonical(path, unresolved)
+          : std::filesystem::path(path);
+  const std::string folder = target.parent_path().string();
+  const std::string name = target.filename().string();
+  if (unresolved || name.empty() || name == "." || name == "..") {
+    return {Code::kInvalidArgument, path + ": not a name for a file"};
+  }
+  HEARTH_ASSIGN(const Directory directory,
+                Directory::Open(file_ops ? *file_ops : FileOps::System(),
+                                folder.empty() ? "." : folder));
+  SweepTemporariesOf(directory, name);
+  return directory.Write(name, file.parts);
 }
 
 }  // namespace hearth

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <map>
 #include <utility>
 
 #include "store/bundle.h"
@@ -35,6 +36,9 @@ struct DirStore::Search {
 };
 
 namespace {
+
+// Open files of one batch: enough to keep the disk busy, far from any limit.
+constexpr std::size_t kBlocksAtOnce = 32;
 
 // Damage and foreign files are set aside; what a later version wrote, or the
 // system would not let us read, stays where it is.
@@ -234,25 +238,60 @@ Result<Directory> DirStore::RootToWrite() const {
 
 Result<void> DirStore::SaveBlock(const KvIdentity& identity,
                                  const KvSpec& spec, const BlockToSave& block) {
-  if (ChildId(block.parent, block.tokens) != block.id) {
-    return {Code::kInvalidArgument, "a block's id is not that of its tokens"};
+  return SaveSome(identity, spec, std::span(&block, 1));
+}
+
+Result<void> DirStore::SaveBlocks(const KvIdentity& identity,
+                                  const KvSpec& spec,
+                                  std::span<const BlockToSave> blocks) {
+  while (!blocks.empty()) {
+    const auto some = blocks.first(std::min(blocks.size(), kBlocksAtOnce));
+    HEARTH_TRY(SaveSome(identity, spec, some));
+    blocks = blocks.subspan(some.size());
   }
+  return {};
+}
+
+// Writes all, flushes all, names all, flushes the folders: in this order a name
+// never stands for bytes that are not durable.
+Result<void> DirStore::SaveSome(const KvIdentity& identity, const KvSpec& spec,
+                                std::span<const BlockToSave> blocks) {
   const Digest root_id = RootId(identity);
-  const std::string name = BlockName(block.id);
   HEARTH_ASSIGN(const Directory root, RootToWrite());
-  HEARTH_ASSIGN(const Directory blocks, root.MakeSub(kBlocksName));
-  HEARTH_ASSIGN(const Directory folder, blocks.MakeSub(BlockFolder(block.id)));
-  const BlockQuery query{identity.model_id, identity.format_id, root_id,
-                         block.parent,      block.id,           block.tokens};
-  if (HoldsBlock(folder, name, query)) {
-    (void)folder.Touch(name);
-    return {};
+  HEARTH_ASSIGN(const Directory top, root.MakeSub(kBlocksName));
+  bool made_folder = false;
+  std::map<std::string, Directory> folders;  // before `files`, which use them
+  std::vector<PendingFile> files;
+  for (const BlockToSave& block : blocks) {
+    if (ChildId(block.parent, block.tokens) != block.id) {
+      return {Code::kInvalidArgument, "a block's id is not that of its tokens"};
+    }
+    HEARTH_ASSIGN(Directory opened,
+                  top.MakeSub(BlockFolder(block.id), &made_folder));
+    const Directory& folder =
+        folders.try_emplace(BlockFolder(block.id), std::move(opened))
+            .first->second;
+    const std::string name = BlockName(block.id);
+    const BlockQuery query{identity.model_id, identity.format_id, root_id,
+                           block.parent,      block.id,           block.tokens};
+    if (HoldsBlock(folder, name, query)) {
+      (void)folder.Touch(name);
+      continue;
+    }
+    HEARTH_ASSIGN(const std::vector<std::byte> header,
+                  EncodeBlockHeader(identity, root_id, spec, block.parent,
+                                    block.id, block.tokens, block.payload));
+    const ByteSpan parts[] = {header, block.payload};
+    HEARTH_ASSIGN(PendingFile file, folder.Begin(name, parts));
+    files.push_back(std::move(file));
   }
-  HEARTH_ASSIGN(const std::vector<std::byte> header,
-                EncodeBlockHeader(identity, root_id, spec, block.parent,
-                                  block.id, block.tokens, block.payload));
-  const ByteSpan parts[] = {header, block.payload};
-  return folder.Write(name, parts);
+  for (PendingFile& file : files) HEARTH_TRY(file.Flush());
+  for (PendingFile& file : files) HEARTH_TRY(file.Publish());
+  if (!files.empty()) {
+    for (const auto& [name, folder] : folders) HEARTH_TRY(folder.Sync());
+  }
+  if (made_folder) HEARTH_TRY(top.Sync());
+  return {};
 }
 
 // Looks at the header alone: a file appears under its name only when complete,

@@ -21,6 +21,8 @@ class DirStore : public KvStore {
                     std::span<const std::int32_t> tokens) override;
   Result<void> SaveBlock(const KvIdentity& identity, const KvSpec& spec,
                          const BlockToSave& block) override;
+  Result<void> SaveBlocks(const KvIdentity& identity, const KvSpec& spec,
+                          std::span<const BlockToSave> blocks) override;
   Result<void> SaveManifest(const KvIdentity& identity, const KvSpec& spec,
                             std::span<const std::int32_t> tokens,
                             const BlockToSave* tail,
@@ -36,6 +38,8 @@ class DirStore : public KvStore {
 
   void FindFullBlocks(Search& search, const Directory& root);
   void FindTail(Search& search, const Directory& root);
+  Result<void> SaveSome(const KvIdentity& identity, const KvSpec& spec,
+                        std::span<const BlockToSave> blocks);
   bool HoldsBlock(const Directory& folder, const std::string& name,
                   const BlockQuery& query) const;
   Result<StoredBlock> OpenBlockFile(const Directory& folder,

@@ -152,11 +152,16 @@ Result<Directory> Directory::Sub(const std::string& name) const {
   return Directory(ops_, fd, PathOf(name));
 }
 
-Result<Directory> Directory::MakeSub(const std::string& name) const {
+Result<Directory> Directory::MakeSub(const std::string& name,
+                                     bool* made) const {
   HEARTH_CHECK(IsOneComponent(name));
   if (ops_->MkdirAt(fd_, name.c_str(), 0700) == 0) {
-    // Without this a crash could lose the directory with flushed files in it.
-    if (ops_->Fsync(fd_) != 0) return SystemError(errno, path_);
+    if (made != nullptr) {
+      *made = true;
+    } else {
+      // Else a crash could lose the directory with flushed files in it.
+      HEARTH_TRY(Sync());
+    }
   } else if (errno != EEXIST) {
     const int number = errno;
     auto existing = Sub(name);  // a read-only system may say EROFS first
@@ -211,32 +216,68 @@ Result<DirectoryEntry> Directory::Stat(const std::string& name) const {
   return EntryOf(name, st);
 }
 
+Result<PendingFile> Directory::Begin(const std::string& name,
+                                     std::span<const ByteSpan> parts) const {
+  HEARTH_CHECK(IsOneComponent(name));
+  std::string temporary = TemporaryName(name);
+  const int fd = ops_->OpenAt(
+      fd_, temporary.c_str(),
+      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0) return SystemError(errno, PathOf(name));
+  PendingFile file(this, name, std::move(temporary), fd);
+  HEARTH_TRY(WriteParts(*ops_, fd, parts, PathOf(name)));
+  ops_->StartWriteback(fd);
+  return file;
+}
+
+Result<void> Directory::Sync() const {
+  if (ops_->Fsync(fd_) != 0) return SystemError(errno, path_);
+  return {};
+}
+
 Result<void> Directory::Write(const std::string& name,
                               std::span<const ByteSpan> parts,
                               Durability durability) const {
-  HEARTH_CHECK(IsOneComponent(name));
-  const std::string temporary = TemporaryName(name);
-  const bool durable = durability == Durability::kDurable;
-  {
-    const Descriptor fd(ops_->OpenAt(
-        fd_, temporary.c_str(),
-        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (fd.get() < 0) return SystemError(errno, PathOf(name));
-    Result<void> written = WriteParts(*ops_, fd.get(), parts, PathOf(name));
-    if (written.ok() && durable && ops_->Fsync(fd.get()) != 0) {
-      written = SystemError(errno, PathOf(name));
-    }
-    if (!written.ok()) {
-      ops_->UnlinkAt(fd_, temporary.c_str(), 0);
-      return written;
-    }
+  HEARTH_ASSIGN(PendingFile file, Begin(name, parts));
+  if (durability == Durability::kCached) return file.Publish();
+  HEARTH_TRY(file.Flush());
+  HEARTH_TRY(file.Publish());
+  return Sync();
+}
+
+PendingFile::PendingFile(const Directory* directory, std::string name,
+                         std::string temporary, int fd)
+    : directory_(directory),
+      name_(std::move(name)),
+      temporary_(std::move(temporary)),
+      fd_(fd) {}
+
+PendingFile::PendingFile(PendingFile&& other) noexcept
+    : directory_(std::exchange(other.directory_, nullptr)),
+      name_(std::move(other.name_)),
+      temporary_(std::move(other.temporary_)),
+      fd_(std::exchange(other.fd_, -1)) {}
+
+PendingFile::~PendingFile() {
+  if (fd_ >= 0) ::close(fd_);
+  if (directory_ != nullptr) {
+    directory_->ops_->UnlinkAt(directory_->fd_, temporary_.c_str(), 0);
   }
-  if (ops_->RenameAt(fd_, temporary.c_str(), fd_, name.c_str()) != 0) {
-    const int number = errno;
-    ops_->UnlinkAt(fd_, temporary.c_str(), 0);
-    return SystemError(number, PathOf(name));
+}
+
+Result<void> PendingFile::Flush() {
+  if (directory_->ops_->Fsync(fd_) != 0) {
+    return SystemError(errno, directory_->PathOf(name_));
   }
-  if (durable && ops_->Fsync(fd_) != 0) return SystemError(errno, path_);
+  return {};
+}
+
+Result<void> PendingFile::Publish() {
+  if (directory_->ops_->RenameAt(directory_->fd_, temporary_.c_str(),
+                                 directory_->fd_, name_.c_str()) != 0) {
+    return SystemError(errno, directory_->PathOf(name_));
+  }
+  directory_ = nullptr;
   return {};
 }
 

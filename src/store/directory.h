@@ -30,6 +30,30 @@ struct DirectoryEntry {
 
 enum class Durability { kDurable, kCached };
 
+class Directory;
+
+// A file that is written but not visible yet. Destroyed unpublished, it leaves
+// nothing behind. Many can be begun before the first is flushed, so that the
+// disk works on all of them at once. Must not outlive its directory.
+class PendingFile {
+ public:
+  ~PendingFile();
+  PendingFile(PendingFile&& other) noexcept;
+  PendingFile& operator=(PendingFile&&) = delete;
+
+  Result<void> Flush();    // its bytes are durable
+  Result<void> Publish();  // it has its name; durable after Directory::Sync
+
+ private:
+  friend class Directory;
+  PendingFile(const Directory* directory, std::string name,
+              std::string temporary, int fd);
+
+  const Directory* directory_;  // null: published or moved from
+  std::string name_, temporary_;
+  int fd_;
+};
+
 class Directory {
  public:
   // The one place where a path is followed: the root, as the user gave it.
@@ -42,8 +66,10 @@ class Directory {
   std::string PathOf(const std::string& name) const { return path_ + "/" + name; }
 
   Result<Directory> Sub(const std::string& name) const;
-  // Sub, made (mode 0700, durably) when missing.
-  Result<Directory> MakeSub(const std::string& name) const;
+  // Sub, made (mode 0700, durably) when missing. With `made`, says so there
+  // instead of flushing, and the caller must Sync.
+  Result<Directory> MakeSub(const std::string& name,
+                            bool* made = nullptr) const;
 
   Result<MappedFile> Map(const std::string& name) const;
   // At most `size_max` first bytes of the file.
@@ -58,6 +84,11 @@ class Directory {
   Result<void> Write(const std::string& name, std::span<const ByteSpan> parts,
                      Durability durability = Durability::kDurable) const;
 
+  // Write in steps.
+  Result<PendingFile> Begin(const std::string& name,
+                            std::span<const ByteSpan> parts) const;
+  Result<void> Sync() const;  // names made and changed here are durable
+
   Result<void> Remove(const std::string& name) const;
   Result<void> RemoveSub(const std::string& name) const;  // an empty one
   Result<void> MoveTo(const std::string& name, const Directory& to,
@@ -70,6 +101,7 @@ class Directory {
   long long FreeBytes() const { return ops_->FreeBytes(fd_); }
 
  private:
+  friend class PendingFile;
   Directory(FileOps* ops, int fd, std::string path)
       : ops_(ops), fd_(fd), path_(std::move(path)) {}
 

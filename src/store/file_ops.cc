@@ -22,6 +22,10 @@ ssize_t FileOps::Write(int fd, const void* from, std::size_t n) {
 
 int FileOps::Fsync(int fd) { return ::fsync(fd); }
 
+void FileOps::StartWriteback(int fd) {
+  (void)::sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
 int FileOps::RenameAt(int from_directory, const char* from, int to_directory,
                       const char* to) {
   return ::renameat(from_directory, from, to_directory, to);

@@ -18,6 +18,8 @@ class FileOps {
   virtual ssize_t Read(int fd, void* to, std::size_t n);
   virtual ssize_t Write(int fd, const void* from, std::size_t n);
   virtual int Fsync(int fd);
+  // A hint: begin to write out what Fsync will wait for.
+  virtual void StartWriteback(int fd);
   virtual int RenameAt(int from_directory, const char* from, int to_directory,
                        const char* to);
   virtual int UnlinkAt(int directory, const char* name, int flags);

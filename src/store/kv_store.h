@@ -78,6 +78,12 @@ class KvStore {
                                  const KvSpec& spec,
                                  const BlockToSave& block) = 0;
 
+  // The same for many blocks, parents first, at about half the time of one by
+  // one: the disk flushes them together. On an error those before it are saved.
+  virtual Result<void> SaveBlocks(const KvIdentity& identity,
+                                  const KvSpec& spec,
+                                  std::span<const BlockToSave> blocks) = 0;
+
   // The manifest of a whole prompt (chain and partial tail; `tail` null when
   // the prompt fills its last block) and the readable sidecar beside it.
   // `preview` is stored only when not empty.
@@ -98,6 +104,7 @@ StoreMatch LookupBundle(const std::string& path, const KvIdentity& identity,
 Result<void> SaveBundle(const std::string& path, const KvIdentity& identity,
                         const KvSpec& spec,
                         std::span<const std::int32_t> tokens,
-                        std::span<const BlockToSave> blocks);
+                        std::span<const BlockToSave> blocks,
+                        FileOps* file_ops = nullptr);
 
 }  // namespace hearth

@@ -29,13 +29,7 @@ bool IsOurs(const DirectoryEntry& entry) {
   return entry.name.starts_with(kVersionName);
 }
 
-void SweepFolder(const Directory& folder) {
-  const auto entries = folder.List();
-  if (!entries.ok()) return;
-  for (const DirectoryEntry& entry : *entries) {
-    if (IsStaleTemporary(entry)) (void)folder.Remove(entry.name);
-  }
-}
+void SweepFolder(const Directory& folder) { SweepTemporariesOf(folder, ""); }
 
 }  // namespace
 
@@ -57,6 +51,16 @@ Result<void> PrepareRoot(FileOps& ops, const std::string& path) {
   }
   const ByteSpan parts[] = {AsBytes(kVersionText)};
   return root->Write(kVersionName, parts);
+}
+
+void SweepTemporariesOf(const Directory& folder, const std::string& name) {
+  const auto entries = folder.List();
+  if (!entries.ok()) return;
+  for (const DirectoryEntry& entry : *entries) {
+    if (entry.name.starts_with(name) && IsStaleTemporary(entry)) {
+      (void)folder.Remove(entry.name);
+    }
+  }
 }
 
 void SweepTemporaries(const Directory& root) {

@@ -17,4 +17,7 @@ Result<void> PrepareRoot(FileOps& ops, const std::string& path);
 // Removes temporary files whose writer cannot finish them, in every folder.
 void SweepTemporaries(const Directory& root);
 
+// The same for what writers of the file `name` left in this one folder.
+void SweepTemporariesOf(const Directory& folder, const std::string& name);
+
 }  // namespace hearth

@@ -47,8 +47,9 @@ class SaveQueue {
   // False, and nothing happens, when the queue has no room now.
   [[nodiscard]] bool TryEnqueue(Job job, std::size_t bytes);
 
-  // Waits until everything enqueued before this call has run.
-  void Drain();
+  // Waits until everything enqueued before this call has run; then as
+  // TakeError.
+  Result<void> Drain();
 
   // The first error since the last call, once; jobs run again afterwards.
   std::optional<Error> TakeError();
