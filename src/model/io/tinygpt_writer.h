@@ -1,0 +1,33 @@
+// Randomly initialised .tinygpt files (fp16), for timing and tests: what
+// `hearth init` writes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "hearth/result.h"
+
+namespace hearth {
+
+// The skeletons of the training program: bytes in, learned positions, tied
+// head, MLP of four times the width.
+struct TinygptPreset {
+  std::string_view name;
+  int layers, heads, d_model, context;
+};
+
+std::span<const TinygptPreset> TinygptPresets();
+
+// "tiny, small, ...", for messages.
+std::string TinygptPresetNames();
+
+// Writes `preset` to `path`, streamed and atomically (a temporary file beside
+// it, flushed, renamed). `n_kv_heads` 0: as many as heads. The bytes depend on
+// preset, n_kv_heads and seed alone, on every platform. kInvalidArgument for an
+// unknown preset or KV heads that do not divide the heads.
+Result<void> InitTinygpt(std::string_view preset, const std::string& path,
+                         int n_kv_heads = 0, std::uint64_t seed = 0);
+
+}  // namespace hearth
