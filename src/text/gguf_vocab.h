@@ -39,14 +39,14 @@ struct GgufVocab {
   std::string model;         // tokenizer.ggml.model
   std::string pre;           // tokenizer.ggml.pre; empty: the oldest pattern
   std::string general_name;  // general.name; a few models need it
-  std::vector<std::string_view> tokens;    // tokenizer.ggml.tokens
-  std::vector<float> scores;               // tokenizer.ggml.scores
-  std::vector<std::int32_t> token_types;   // tokenizer.ggml.token_type
-  std::vector<std::string_view> merges;    // tokenizer.ggml.merges, "a b"
+  std::vector<std::string_view> tokens;   // tokenizer.ggml.tokens
+  std::vector<float> scores;              // tokenizer.ggml.scores
+  std::vector<std::int32_t> token_types;  // tokenizer.ggml.token_type
+  std::vector<std::string_view> merges;   // tokenizer.ggml.merges, "a b"
   std::optional<std::int32_t> bos, eos, eot, eom, unk, pad;  // *_token_id
-  std::optional<bool> add_bos;             // tokenizer.ggml.add_bos_token
-  std::optional<bool> add_eos;             // tokenizer.ggml.add_eos_token
-  std::optional<bool> add_space_prefix;    // tokenizer.ggml.add_space_prefix
+  std::optional<bool> add_bos;           // tokenizer.ggml.add_bos_token
+  std::optional<bool> add_eos;           // tokenizer.ggml.add_eos_token
+  std::optional<bool> add_space_prefix;  // tokenizer.ggml.add_space_prefix
   // tokenizer.ggml.remove_extra_whitespaces and .precompiled_charsmap: only the
   // unigram kind has them, which is refused.
   std::optional<bool> remove_extra_whitespaces;

@@ -56,9 +56,11 @@ std::string Tokenizer::TokenBytes(std::int32_t id) const {
 std::string Tokenizer::Decode(std::span<const std::int32_t> ids,
                               bool skip_special) const {
   std::string bytes;
+  bool at_start = true;
   for (const std::int32_t id : ids) {
     if (skip_special && IsSpecial(id)) continue;
-    AppendBytes(id, /*at_start=*/bytes.empty(), bytes);
+    AppendBytes(id, at_start, bytes);
+    at_start = false;
   }
   return IsValidUtf8(bytes) ? bytes : ReplaceInvalidUtf8(bytes);
 }
@@ -67,7 +69,7 @@ std::string StreamDecoder::Push(std::int32_t id) {
   if (skip_special_ && tokenizer_->IsSpecial(id)) return {};
   bytes_.clear();
   tokenizer_->AppendBytes(id, at_start_, bytes_);
-  if (!bytes_.empty()) at_start_ = false;
+  at_start_ = false;
   return stream_.Push(bytes_);
 }
 

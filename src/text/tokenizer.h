@@ -58,11 +58,12 @@ class Tokenizer {
   // id has none.
   virtual std::string Piece(std::int32_t id) const = 0;
   // The id of an exact spelling, as Piece gives it.
-  virtual std::optional<std::int32_t> FindPiece(std::string_view piece) const = 0;
+  virtual std::optional<std::int32_t> FindPiece(
+      std::string_view piece) const = 0;
 
   // Appends the bytes that `id` stands for in running text; maybe a part of a
-  // character. `at_start`: no token before it gave bytes (some vocabularies
-  // drop the first space). A special token gives its spelling.
+  // character. `at_start`: it is the first of its text (some vocabularies drop
+  // the first space). A special token gives its spelling.
   virtual void AppendBytes(std::int32_t id, bool at_start,
                            std::string& out) const = 0;
   std::string TokenBytes(std::int32_t id) const;
@@ -79,9 +80,13 @@ class Tokenizer {
 // Turns ids into text as they come. Push gives whole characters only.
 class StreamDecoder {
  public:
-  // `tokenizer` outlives the decoder.
-  explicit StreamDecoder(const Tokenizer& tokenizer, bool skip_special = true)
-      : tokenizer_(&tokenizer), skip_special_(skip_special) {}
+  // `tokenizer` outlives the decoder. `at_start` false: the ids go on after a
+  // prompt, so the first one keeps its leading space.
+  explicit StreamDecoder(const Tokenizer& tokenizer, bool skip_special = true,
+                         bool at_start = true)
+      : tokenizer_(&tokenizer),
+        skip_special_(skip_special),
+        at_start_(at_start) {}
 
   std::string Push(std::int32_t id);
   // The end: what still waits, as U+FFFD.
@@ -90,7 +95,7 @@ class StreamDecoder {
  private:
   const Tokenizer* tokenizer_;
   bool skip_special_;
-  bool at_start_ = true;
+  bool at_start_;
   std::string bytes_;
   Utf8Stream stream_;
 };

@@ -49,8 +49,8 @@ inline char32_t DecodeValidUtf8(const char* p, std::size_t* length) {
     return static_cast<char32_t>(b0 & 0x0F) << 12 | low6(1) << 6 | low6(2);
   }
   *length = 4;
-  return static_cast<char32_t>(b0 & 0x07) << 18 | low6(1) << 12 |
-         low6(2) << 6 | low6(3);
+  return static_cast<char32_t>(b0 & 0x07) << 18 | low6(1) << 12 | low6(2) << 6 |
+         low6(3);
 }
 
 // Bytes of the character that starts with `lead`, for valid text.

@@ -1,0 +1,34 @@
+// Hand-written matchers for the split patterns that most vocabularies use, some
+// ten times faster than a regular expression engine. A test compares each with
+// PCRE2 on random text.
+//
+// Every pattern here covers all text: pieces follow one another without gaps.
+// Errors  none. REQUIRES: valid UTF-8.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace hearth {
+
+// Persisted in the compiled form; never renumber.
+enum class SplitPattern : std::uint8_t {
+  kGpt2 = 1,         // 's|'t|... ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+...
+  kCl100k = 2,       // (?i:'s|...)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|...
+  kCl100kDigit = 3,  // the same with \p{N}: qwen2
+  kO200k = 4,        // case-aware words, contractions as suffix, \p{N}{1,3}
+  kTekken = 5,       // the same without contractions, \p{N}
+};
+
+// The matcher for a pattern's exact text, in one of its known spellings.
+std::optional<SplitPattern> RecognizePattern(std::string_view pattern);
+// The usual spelling; RecognizePattern gives the same value back.
+std::string_view PatternText(SplitPattern pattern);
+
+// The end of the piece that starts at `start`. REQUIRES: start < text.size().
+std::size_t NextPiece(SplitPattern pattern, std::string_view text,
+                      std::size_t start);
+
+}  // namespace hearth
