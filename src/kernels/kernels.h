@@ -56,7 +56,7 @@ struct Kernels {
                      float eps, std::int64_t n, float* out);
   void (*add)(const float* x, std::int64_t n, float* accumulator);
   void (*silu_mul)(const float* gate, const float* up, std::int64_t n,
-                   float* out);                                // silu(g) * u
+                   float* out);                                  // silu(g) * u
   void (*gelu_erf)(const float* x, std::int64_t n, float* out);  // exact form
   void (*gelu_tanh)(const float* x, std::int64_t n, float* out);
   // Rotates one head in place. cos, sin: [rotary_dim / 2]. Pairs are (i, i +
@@ -72,9 +72,10 @@ struct Kernels {
   void (*store_value)(KvFormat format, const float* value, int head_dim,
                       std::byte* values, int slot);
 
-  // --- Attention --------------------------------------------------------------
-  // Folds one tile into the running softmax of n_rows query rows that share a
-  // KV head (all query heads of the group, and several positions).
+  // --- Attention
+  // -------------------------------------------------------------- Folds one
+  // tile into the running softmax of n_rows query rows that share a KV head
+  // (all query heads of the group, and several positions).
   //   q      [n_rows][head_dim], already scaled
   //   visible[r]: the row sees tokens [begin, visible[r]) of the tile; may be
   //           <= begin (row skips the tile)
@@ -82,14 +83,12 @@ struct Kernels {
   // The result for a row depends on nothing but the row and the tiles in order.
   void (*attend_tile)(KvFormat format, const float* q, int n_rows, int head_dim,
                       const KvTile& tile, int begin, const int* visible,
-                      float* max, float* sum, float* acc,
-                      std::byte* scratch);
+                      float* max, float* sum, float* acc, std::byte* scratch);
   std::size_t (*attend_scratch_bytes)(int n_rows, int head_dim, int stride);
   // Folds the state b into a (both of one row): used at fixed token positions,
   // so that long contexts may be split over threads.
-  void (*merge_attention)(float* max_a, float* sum_a, float* acc_a,
-                          float max_b, float sum_b, const float* acc_b,
-                          int head_dim);
+  void (*merge_attention)(float* max_a, float* sum_a, float* acc_a, float max_b,
+                          float sum_b, const float* acc_b, int head_dim);
   // out = acc / sum.
   void (*finish_attention)(float sum, const float* acc, int head_dim,
                            float* out);

@@ -1,0 +1,248 @@
+// One KV tile folded into the running softmax of query rows (online softmax).
+//
+//   score[t] = sum over d, rising, of q[d] * k[d][t]        lanes: 16 tokens
+//   p[t]     = exp(score[t] - max)
+//   acc[d]   = acc[d] * exp(old max - max), then + p[t] * v[t][d], t rising
+//                                                           lanes: 16 dims
+// Token slots are taken sixteen at a time from slot 0, so a token's lane
+// depends on its slot alone. A masked slot's score becomes -infinity by
+// selection, its p is exactly 0 and its value is never multiplied: whatever
+// bytes lie there cannot matter. So a row's result is the same alone or among
+// others, and the same while the tile grows behind `visible`.
+
+inline constexpr float kNothing = -std::numeric_limits<float>::infinity();
+
+// Scores of tokens [16 * group, +16) for kRows rows.
+template <class Format, int kRows>
+HEARTH_INLINE void ScoreGroup(const float* q, int head_dim, const KvTile& tile,
+                              int group, Floats (&score)[kRows]) {
+  const std::int64_t first = std::int64_t{group} * kLanes;
+  const int room = static_cast<int>(tile.stride - first);
+  const std::byte* keys = tile.keys + first * Format::kBytes;
+  const std::int64_t step = std::int64_t{tile.stride} * Format::kBytes;
+  HEARTH_UNROLL
+  for (int r = 0; r < kRows; ++r) score[r] = Splat(0.0f);
+  for (int d = 0; d < head_dim; ++d, keys += step) {
+    const Floats k =
+        room >= kLanes ? Format::Read(keys) : ReadN<Format>(keys, room);
+    HEARTH_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      score[r] = MulAdd(Splat(q[std::int64_t{r} * head_dim + d]), k, score[r]);
+    }
+  }
+}
+
+// acc[r][first..] of kVectors vectors: times scale[r], then the weighted sum
+// over tokens [begin, end).
+template <class Format, int kRows, int kVectors>
+HEARTH_INLINE void WeighValues(const KvTile& tile, int head_dim, int first,
+                               int last_count, int begin, int end,
+                               const float* p, std::int64_t p_stride,
+                               const float* scale, float* acc) {
+  Floats sum[kRows][kVectors];
+  HEARTH_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    HEARTH_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      const float* in = acc + std::int64_t{r} * head_dim + first + v * kLanes;
+      sum[r][v] = Mul(LoadUpTo(in, v == kVectors - 1 ? last_count : kLanes),
+                      Splat(scale[r]));
+    }
+  }
+  const std::int64_t step = std::int64_t{head_dim} * Format::kBytes;
+  const std::byte* values =
+      tile.values + begin * step + std::int64_t{first} * Format::kBytes;
+  for (int t = begin; t < end; ++t, values += step) {
+    HEARTH_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      const std::byte* in = values + v * kLanes * Format::kBytes;
+      const Floats value = v == kVectors - 1 && last_count < kLanes
+                               ? ReadN<Format>(in, last_count)
+                               : Format::Read(in);
+      HEARTH_UNROLL
+      for (int r = 0; r < kRows; ++r) {
+        sum[r][v] = MulAdd(Splat(p[r * p_stride + t]), value, sum[r][v]);
+      }
+    }
+  }
+  HEARTH_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    HEARTH_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      float* out = acc + std::int64_t{r} * head_dim + first + v * kLanes;
+      StoreUpTo(out, sum[r][v], v == kVectors - 1 ? last_count : kLanes);
+    }
+  }
+}
+
+template <class Format, int kRows>
+void WeighAllValues(const KvTile& tile, int head_dim, int begin, int end,
+                    const float* p, std::int64_t p_stride, const float* scale,
+                    float* acc) {
+  int first = 0;
+  for (; first + 2 * kLanes <= head_dim; first += 2 * kLanes) {
+    WeighValues<Format, kRows, 2>(tile, head_dim, first, kLanes, begin, end, p,
+                                  p_stride, scale, acc);
+  }
+  for (; first < head_dim; first += kLanes) {
+    WeighValues<Format, kRows, 1>(tile, head_dim, first,
+                                  std::min(kLanes, head_dim - first), begin,
+                                  end, p, p_stride, scale, acc);
+  }
+}
+
+// Turns scores in p into weights; updates max and sum; returns the factor for
+// the old accumulator. A row whose scores are all -infinity stays as it was.
+HEARTH_INLINE float SoftmaxRow(float* p, int first_group, int last_group,
+                               float* max, float* sum) {
+  Floats largest = Splat(kNothing);
+  for (int g = first_group; g < last_group; ++g) {
+    largest = Max(largest, Load(p + g * kLanes));
+  }
+  const float tile_max = ReduceMax(largest);
+  const float new_max = tile_max > *max ? tile_max : *max;
+  if (new_max == kNothing) {
+    for (int g = first_group; g < last_group; ++g) {
+      Store(p + g * kLanes, Splat(0.0f));
+    }
+    return 1.0f;
+  }
+  const float scale = Exp1(*max - new_max);
+  Floats total = Splat(0.0f);
+  for (int g = first_group; g < last_group; ++g) {
+    const Floats weight = Exp(Sub(Load(p + g * kLanes), Splat(new_max)));
+    Store(p + g * kLanes, weight);
+    total = Add(total, weight);
+  }
+  *max = new_max;
+  *sum = __builtin_fmaf(*sum, scale, ReduceAdd(total));
+  return scale;
+}
+
+// kRows rows that all see at least one token.
+template <class Format, int kRows>
+void AttendRows(const float* q, int head_dim, const KvTile& tile, int begin,
+                const int* visible, float* max, float* sum, float* acc,
+                float* p) {
+  int shortest = visible[0];
+  int longest = visible[0];
+  for (int r = 1; r < kRows; ++r) {
+    shortest = std::min(shortest, visible[r]);
+    longest = std::max(longest, visible[r]);
+  }
+  const int first_group = begin / kLanes;
+  const int last_group = (longest + kLanes - 1) / kLanes;
+  const std::int64_t p_stride = RoundUp(tile.stride, kLanes);
+  for (int g = first_group; g < last_group; ++g) {
+    Floats score[kRows];
+    ScoreGroup<Format, kRows>(q, head_dim, tile, g, score);
+    HEARTH_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      const Mask seen =
+          LanesBetween(begin - g * kLanes, visible[r] - g * kLanes);
+      Store(p + r * p_stride + g * kLanes,
+            Select(seen, score[r], Splat(kNothing)));
+    }
+  }
+  float scale[kRows];
+  for (int r = 0; r < kRows; ++r) {
+    const int row_groups = (visible[r] + kLanes - 1) / kLanes;
+    scale[r] =
+        SoftmaxRow(p + r * p_stride, first_group, row_groups, max + r, sum + r);
+  }
+  WeighAllValues<Format, kRows>(tile, head_dim, begin, shortest, p, p_stride,
+                                scale, acc);
+  // What only the longer rows see.
+  const float one = 1.0f;
+  for (int r = 0; r < kRows; ++r) {
+    if (visible[r] > shortest) {
+      WeighAllValues<Format, 1>(tile, head_dim, shortest, visible[r],
+                                p + r * p_stride, p_stride, &one,
+                                acc + std::int64_t{r} * head_dim);
+    }
+  }
+}
+
+template <class Format, int kRows = kAttendRows>
+void AttendUpTo(int n_rows, const float* q, int head_dim, const KvTile& tile,
+                int begin, const int* visible, float* max, float* sum,
+                float* acc, float* p) {
+  if constexpr (kRows > 1) {
+    if (n_rows < kRows) {
+      AttendUpTo<Format, kRows - 1>(n_rows, q, head_dim, tile, begin, visible,
+                                    max, sum, acc, p);
+      return;
+    }
+  }
+  AttendRows<Format, kRows>(q, head_dim, tile, begin, visible, max, sum, acc,
+                            p);
+}
+
+template <class Format>
+void AttendFormat(const float* q, int n_rows, int head_dim, const KvTile& tile,
+                  int begin, const int* visible, float* max, float* sum,
+                  float* acc, float* p) {
+  for (int r = 0; r < n_rows;) {
+    if (visible[r] <= begin) {
+      ++r;
+      continue;
+    }
+    int rows = 1;
+    while (rows < kAttendRows && r + rows < n_rows &&
+           visible[r + rows] > begin) {
+      ++rows;
+    }
+    const std::int64_t offset = std::int64_t{r} * head_dim;
+    AttendUpTo<Format>(rows, q + offset, head_dim, tile, begin, visible + r,
+                       max + r, sum + r, acc + offset, p);
+    r += rows;
+  }
+}
+
+void AttendTile(KvFormat format, const float* q, int n_rows, int head_dim,
+                const KvTile& tile, int begin, const int* visible, float* max,
+                float* sum, float* acc, std::byte* scratch) {
+  auto* p = reinterpret_cast<float*>(scratch);
+  switch (format) {
+    case KvFormat::kF32:
+      AttendFormat<F32Format>(q, n_rows, head_dim, tile, begin, visible, max,
+                              sum, acc, p);
+      break;
+    case KvFormat::kF16:
+      AttendFormat<F16Format>(q, n_rows, head_dim, tile, begin, visible, max,
+                              sum, acc, p);
+      break;
+    case KvFormat::kBF16:
+      AttendFormat<Bf16Format>(q, n_rows, head_dim, tile, begin, visible, max,
+                               sum, acc, p);
+      break;
+  }
+}
+
+std::size_t AttendScratchBytes(int /*n_rows*/, int /*head_dim*/, int stride) {
+  return static_cast<std::size_t>(RoundUp(stride, kLanes) * kAttendRows) *
+         sizeof(float);
+}
+
+void MergeAttention(float* max_a, float* sum_a, float* acc_a, float max_b,
+                    float sum_b, const float* acc_b, int head_dim) {
+  if (max_b == kNothing) return;
+  const float max = max_b > *max_a ? max_b : *max_a;
+  const float scale_a = Exp1(*max_a - max);
+  const float scale_b = Exp1(max_b - max);
+  *max_a = max;
+  *sum_a = __builtin_fmaf(*sum_a, scale_a, sum_b * scale_b);
+  ForEachVector(head_dim, [&](std::int64_t i, int count) {
+    const Floats b = Mul(LoadUpTo(acc_b + i, count), Splat(scale_b));
+    StoreUpTo(acc_a + i, MulAdd(LoadUpTo(acc_a + i, count), Splat(scale_a), b),
+              count);
+  });
+}
+
+// A row that saw nothing gives zeros.
+void FinishAttention(float sum, const float* acc, int head_dim, float* out) {
+  const Floats divisor = Splat(sum == 0.0f ? 1.0f : sum);
+  ForEachVector(head_dim, [&](std::int64_t i, int count) {
+    StoreUpTo(out + i, Div(LoadUpTo(acc + i, count), divisor), count);
+  });
+}

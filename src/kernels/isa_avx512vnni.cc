@@ -1,0 +1,34 @@
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include "kernels/generic/headers.h"
+
+// g++ 12 takes the deliberately undefined operands inside its own AVX-512
+// header for mistakes.
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
+HEARTH_BEGIN_TARGET(
+    "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")
+namespace hearth {
+namespace avx512vnni {
+namespace {
+
+#include "kernels/generic/all.inl"
+#include "kernels/vec/avx512.h"
+#include "kernels/vec/int8_avx512vnni.h"
+#include "kernels/vec/int8_bytes512.h"
+
+}  // namespace
+}  // namespace avx512vnni
+
+constinit const Kernels kAvx512VnniKernels =
+    avx512vnni::MakeTable("avx512vnni");
+
+}  // namespace hearth
+HEARTH_END_TARGET
+
+#endif  // __x86_64__

@@ -1,0 +1,73 @@
+// Exact int8 dot products for sixteen outputs at once, in plain C++; the other
+// int8_*.h give the same integers.
+//
+// A tile is 16 outputs x 32 inputs of one-byte codes as eight Bytes64: vector j
+// holds inputs 4j..4j+3 of output n in its bytes 4n..4n+3, so that a 4-byte dot
+// product leaves one int32 an output and needs no sum across lanes.
+
+inline constexpr int kQuantRows = 1;
+
+struct Bytes64 {
+  std::uint8_t v[64];
+};
+
+HEARTH_INLINE Bytes64 LoadBytes64(const std::byte* p) {
+  Bytes64 r;
+  std::memcpy(r.v, p, sizeof(r.v));
+  return r;
+}
+HEARTH_INLINE void StoreBytes64(std::byte* p, Bytes64 a) {
+  std::memcpy(p, a.v, sizeof(a.v));
+}
+// 16 bytes from each of rows[0], rows[4], rows[8] and rows[12].
+HEARTH_INLINE Bytes64 LoadQuarters(const std::byte* const* rows,
+                                   std::int64_t offset) {
+  Bytes64 r;
+  for (int i = 0; i < 4; ++i)
+    std::memcpy(r.v + 16 * i, rows[4 * i] + offset, 16);
+  return r;
+}
+// Within each 16-byte lane: 32-bit unit j of vector i and unit i of vector j
+// change places. With LoadQuarters of rows 0, 1, 2, 3 this makes tile vectors.
+HEARTH_INLINE void Transpose4(Bytes64* t) {
+  for (int lane = 0; lane < 64; lane += 16) {
+    for (int i = 0; i < 4; ++i) {
+      for (int j = i + 1; j < 4; ++j) {
+        for (int byte = 0; byte < 4; ++byte) {
+          std::swap(t[i].v[lane + 4 * j + byte], t[j].v[lane + 4 * i + byte]);
+        }
+      }
+    }
+  }
+}
+HEARTH_INLINE Bytes64 LowNibbles(Bytes64 a) {
+  for (std::uint8_t& byte : a.v) byte = byte & 15;
+  return a;
+}
+HEARTH_INLINE Bytes64 HighNibbles(Bytes64 a) {
+  for (std::uint8_t& byte : a.v) byte = static_cast<std::uint8_t>(byte >> 4);
+  return a;
+}
+
+// Unsigned codes 0..127 times activations -127..127, added to acc.
+HEARTH_INLINE Ints DotUnsigned(Ints acc, Bytes64 codes, const std::int8_t* x) {
+  for (int n = 0; n < kLanes; ++n) {
+    for (int i = 0; i < 4; ++i) acc.v[n] += int{codes.v[4 * n + i]} * x[i];
+  }
+  return acc;
+}
+
+// Signed codes, brought into the form that DotSigned takes. `offset_start` is
+// -128 * sum(x): where the form is code + 128, DotSigned has to start there.
+HEARTH_INLINE Bytes64 PrepareSigned(Bytes64 codes) { return codes; }
+HEARTH_INLINE Ints StartSigned(std::int32_t /*offset_start*/) {
+  return SplatInts(0);
+}
+HEARTH_INLINE Ints DotSigned(Ints acc, Bytes64 codes, const std::int8_t* x) {
+  for (int n = 0; n < kLanes; ++n) {
+    for (int i = 0; i < 4; ++i) {
+      acc.v[n] += static_cast<std::int8_t>(codes.v[4 * n + i]) * x[i];
+    }
+  }
+  return acc;
+}
