@@ -9,9 +9,11 @@ namespace hearth {
 namespace avx2 {
 namespace {
 
+// clang-format off: each builds on the ones before it
 #include "kernels/generic/all.inl"
 #include "kernels/vec/avx2.h"
 #include "kernels/vec/int8_avx2.h"
+// clang-format on
 
 }  // namespace
 }  // namespace avx2

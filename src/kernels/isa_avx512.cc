@@ -16,10 +16,12 @@ namespace hearth {
 namespace avx512 {
 namespace {
 
+// clang-format off: each builds on the ones before it
 #include "kernels/generic/all.inl"
 #include "kernels/vec/avx512.h"
 #include "kernels/vec/int8_avx512.h"
 #include "kernels/vec/int8_bytes512.h"
+// clang-format on
 
 }  // namespace
 }  // namespace avx512

@@ -17,10 +17,12 @@ namespace hearth {
 namespace avx512vnni {
 namespace {
 
+// clang-format off: each builds on the ones before it
 #include "kernels/generic/all.inl"
 #include "kernels/vec/avx512.h"
 #include "kernels/vec/int8_avx512vnni.h"
 #include "kernels/vec/int8_bytes512.h"
+// clang-format on
 
 }  // namespace
 }  // namespace avx512vnni

@@ -1,12 +1,14 @@
 // The kernel bodies, in the order in which they build on each other.
 
-#include "kernels/generic/attention.inl"
-#include "kernels/generic/formats.inl"
-#include "kernels/generic/kv_store.inl"
+// clang-format off
 #include "kernels/generic/math.inl"
-#include "kernels/generic/matmul_columns.inl"
-#include "kernels/generic/matmul_float.inl"
-#include "kernels/generic/matmul_int8.inl"
+#include "kernels/generic/formats.inl"
 #include "kernels/generic/pack.inl"
+#include "kernels/generic/matmul_int8.inl"
+#include "kernels/generic/matmul_float.inl"
+#include "kernels/generic/matmul_columns.inl"
 #include "kernels/generic/rows.inl"
+#include "kernels/generic/kv_store.inl"
+#include "kernels/generic/attention.inl"
 #include "kernels/generic/table.inl"
+// clang-format on
