@@ -9,10 +9,11 @@ namespace hearth {
 namespace avx2 {
 namespace {
 
-// clang-format off: each builds on the ones before it
-#include "kernels/generic/all.inl"
+// Each builds on the ones before it.
+// clang-format off
 #include "kernels/vec/avx2.h"
 #include "kernels/vec/int8_avx2.h"
+#include "kernels/generic/all.inl"
 // clang-format on
 
 }  // namespace

@@ -16,11 +16,12 @@ namespace hearth {
 namespace avx512 {
 namespace {
 
-// clang-format off: each builds on the ones before it
-#include "kernels/generic/all.inl"
+// Each builds on the ones before it.
+// clang-format off
 #include "kernels/vec/avx512.h"
-#include "kernels/vec/int8_avx512.h"
 #include "kernels/vec/int8_bytes512.h"
+#include "kernels/vec/int8_avx512.h"
+#include "kernels/generic/all.inl"
 // clang-format on
 
 }  // namespace

@@ -17,11 +17,12 @@ namespace hearth {
 namespace avx512vnni {
 namespace {
 
-// clang-format off: each builds on the ones before it
-#include "kernels/generic/all.inl"
+// Each builds on the ones before it.
+// clang-format off
 #include "kernels/vec/avx512.h"
-#include "kernels/vec/int8_avx512vnni.h"
 #include "kernels/vec/int8_bytes512.h"
+#include "kernels/vec/int8_avx512vnni.h"
+#include "kernels/generic/all.inl"
 // clang-format on
 
 }  // namespace

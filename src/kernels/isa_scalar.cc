@@ -4,10 +4,11 @@ namespace hearth {
 namespace scalar {
 namespace {
 
-// clang-format off: each builds on the ones before it
-#include "kernels/generic/all.inl"
-#include "kernels/vec/int8_scalar.h"
+// Each builds on the ones before it.
+// clang-format off
 #include "kernels/vec/scalar.h"
+#include "kernels/vec/int8_scalar.h"
+#include "kernels/generic/all.inl"
 // clang-format on
 
 }  // namespace
