@@ -161,9 +161,9 @@ Result<void> SaveBundle(const std::string& path, const KvIdentity& identity,
   }
   HEARTH_TRY(RefuseForeignFile(path));
   // A link is the user's wish: what it points to is replaced, not the link.
-  std::error_code unresolved;
+  std::error_code ignored, unresolved;
   const std::filesystem::path target =
-      std::filesystem::is_symlink(path, unresolved)
+      std::filesystem::is_symlink(path, ignored)
           ? std::filesystem::canonical(path, unresolved)
           : std::filesystem::path(path);
   const std::string folder = target.parent_path().string();

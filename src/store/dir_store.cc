@@ -221,7 +221,13 @@ void DirStore::SetAside(const Directory& folder, const std::string& name,
   const auto root = Root();
   if (root.ok()) {
     const auto quarantine = root->MakeSub(kQuarantineName);
-    moved = quarantine.ok() && folder.MoveTo(name, *quarantine, name).ok();
+    const auto entry = folder.Stat(name);
+    moved = quarantine.ok() && entry.ok() &&
+            (folder.MoveTo(name, *quarantine, name).ok() ||
+             folder
+                 .MoveTo(name, *quarantine,
+                         name + "-" + std::to_string(entry->inode))
+                 .ok());
   }
   warnings.push_back(error.message +
                      (moved ? "; moved to quarantine" : "; ignored"));

@@ -9,6 +9,7 @@
 
 #include "store/directory.h"
 #include "store/layout.h"
+#include "store/root.h"
 
 namespace hearth {
 namespace {
@@ -84,6 +85,9 @@ Result<void> ModelMemo::Save(std::span<const FileStamp> stamps,
       return {};
     }
   }
+  // May come before the store is opened; must not write into a directory that
+  // is not one.
+  HEARTH_TRY(PrepareRoot(ops_, root_));
   HEARTH_ASSIGN(const Directory root, Directory::Open(ops_, root_));
   HEARTH_ASSIGN(const Directory models, root.MakeSub(kModelsName));
   const std::vector<std::byte> encoded = Encode(stamps, digest);

@@ -17,7 +17,7 @@ class FileOps;
 
 class ModelMemo {
  public:
-  // `root`: of an opened store. `file_ops`: for tests.
+  // `root`: the store's; need not exist yet. `file_ops`: for tests.
   explicit ModelMemo(std::string root, FileOps* file_ops = nullptr);
 
   // The digest saved for exactly these stamps, in this order. Anything wrong
