@@ -141,9 +141,9 @@ class HeaderEvents : public nlohmann::json_sax<Json> {
 
 Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json,
                                                  const std::string& label) {
-  // The format wants the brace first, before any blank.
-  if (json.empty() || json[0] != '{') {
-    return {Code::kCorrupt, label + ": safetensors header is not a JSON object"};
+  // A NUL byte would end the text for the JSON library and hide what follows.
+  if (json.find('\0') != std::string_view::npos) {
+    return {Code::kCorrupt, label + ": safetensors header: a NUL byte"};
   }
   HeaderEvents events;
   if (!Json::sax_parse(json, &events)) {

@@ -1,0 +1,29 @@
+// safetensors, and the JSON files of a Hugging Face directory: the same input
+// is tried as each of them.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/json.h"
+#include "model/io/huggingface.h"
+#include "model/io/safetensors.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
+                                      std::size_t size) {
+  const hearth::ByteSpan bytes = std::as_bytes(std::span(data, size));
+  volatile unsigned sink = 0;
+  const auto file = hearth::SafetensorsFile::Parse(bytes, "fuzz");
+  if (file.ok()) {
+    for (const hearth::SafetensorsEntry& t : file->tensors()) {
+      for (const std::byte b : t.bytes) {
+        sink = sink + std::to_integer<unsigned>(b);
+      }
+    }
+  }
+  const auto text = hearth::AsText(bytes);
+  (void)hearth::ParseShardIndex(text, "fuzz");
+  if (const auto json = hearth::ParseJson(text, "fuzz"); json.ok()) {
+    (void)hearth::ReadHuggingFaceConfig(*json, "fuzz");
+  }
+  return 0;
+}

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Write the smallest well-formed models as fuzz seeds.
+
+  tools/make_model_seeds.py          # into fuzz/corpus/{gguf,safetensors,tinygpt}
+
+Standard library only; the bytes are the same on every run.
+"""
+import json
+import struct
+from pathlib import Path
+
+CORPUS = Path(__file__).resolve().parent.parent / "fuzz" / "corpus"
+L, C, H, KV, M, V, T = 1, 4, 2, 1, 4, 4, 2  # layers, width, heads, KV heads, MLP, vocabulary, context
+
+
+def text(s):
+    b = s.encode()
+    return struct.pack("<Q", len(b)) + b
+
+
+def gguf(arch, entries, tensors, version=3):
+    """entries: (key, type, bytes); tensors: (name, shape outermost first)."""
+    head = struct.pack("<4sIQQ", b"GGUF", version, len(tensors), len(entries))
+    for key, kind, value in entries:
+        head += text(key) + struct.pack("<I", kind) + value
+    data = b""
+    for name, shape in tensors:
+        n = 1
+        for d in shape:
+            n *= d
+        head += text(name) + struct.pack("<I", len(shape))
+        head += b"".join(struct.pack("<Q", d) for d in reversed(shape)) + struct.pack("<IQ", 0, len(data))
+        data += struct.pack("<%df" % n, *([0.5] * n))
+        data += b"\0" * (-len(data) % 32)
+    return head + b"\0" * (-len(head) % 32) + data
+
+
+def gguf_model(arch, biases, own_head, extra=(), more=()):
+    u32 = lambda k, v: (arch + "." + k, 4, struct.pack("<I", v))
+    entries = [("general.architecture", 8, text(arch)), u32("block_count", L), u32("context_length", T),
+               u32("embedding_length", C), u32("feed_forward_length", M), u32("attention.head_count", H),
+               u32("attention.head_count_kv", KV),
+               ("tokenizer.ggml.tokens", 9, struct.pack("<IQ", 8, 2) + text("a") + text("b")),
+               ("tokenizer.ggml.scores", 9, struct.pack("<IQ2f", 6, 2, 0, -1)),
+               ("tokenizer.ggml.eos_token_id", 4, struct.pack("<I", 1)), *extra]
+    kv = KV * C // H
+    tensors = [("token_embd.weight", (V, C)), ("output_norm.weight", (C,)), *more]
+    for name, out, inp in (("attn_q", C, C), ("attn_k", kv, C), ("attn_v", kv, C), ("attn_output", C, C),
+                           ("ffn_gate", M, C), ("ffn_up", M, C), ("ffn_down", C, M)):
+        tensors.append((f"blk.0.{name}.weight", (out, inp)))
+        if biases and name in ("attn_q", "attn_k", "attn_v"):
+            tensors.append((f"blk.0.{name}.bias", (out,)))
+    tensors += [("blk.0.attn_norm.weight", (C,)), ("blk.0.ffn_norm.weight", (C,))]
+    if own_head:
+        tensors.append(("output.weight", (V, C)))
+    return gguf(arch, entries, tensors)
+
+
+def tinygpt(form):
+    kv = KV * C // H
+    shapes = {"token_embedding.weight": (V, C), "position_embedding.weight": (T, C), "ln_final.weight": (C,),
+              "ln_final.bias": (C,)}
+    for n in ("ln1", "ln2"):
+        shapes |= {f"blocks.0.{n}.weight": (C,), f"blocks.0.{n}.bias": (C,)}
+    for n, out, inp in (("attn.q_proj", C, C), ("attn.k_proj", kv, C), ("attn.v_proj", kv, C), ("attn.o_proj", C, C),
+                        ("mlp.fc_in", M, C), ("mlp.fc_out", C, M)):
+        shapes |= {f"blocks.0.{n}.weight": (out, inp), f"blocks.0.{n}.bias": (out,)}
+    manifest, offset, blocks = [], 0, 0
+    for name, shape in shapes.items():
+        n = shape[0] * (shape[1] if len(shape) > 1 else 1)
+        manifest.append({"name": name, "shape": shape, "floatOffset": offset})
+        offset += n
+        blocks += (n + 63) // 64
+    head = {"config": {"layers": L, "dModel": C, "heads": H, "nKvHeads": KV, "dMlp": M, "ctx": T, "vocabSize": V},
+            "manifest": manifest, "weightDtype": form.split("-")[0]}
+    if form == "fp32-training":
+        body = b"\0" * (12 * offset)
+    else:
+        head["includesOptimizerState"] = False
+        body = b"\0" * (offset * (4 if form == "fp32" else 2))
+    if form == "int4":
+        head |= {"int4BlockSize": 64, "int4ScalesBytes": 2 * blocks, "int4PackedBytes": 32 * blocks}
+        body = b"\0" * (34 * blocks)
+    h = json.dumps(head, separators=(",", ":")).encode()
+    return struct.pack("<4sII", b"TGPT", 2, len(h)) + h + struct.pack("<i", 0) + body
+
+
+def main():
+    seeds = {"gguf/tiny-llama.gguf": gguf_model("llama", False, True),
+             "gguf/tiny-qwen2.gguf": gguf_model("qwen2", True, False),
+             "gguf/tiny-llama-rope.gguf": gguf_model(
+                 "llama", False, False,
+                 [("llama.rope.scaling.type", 8, text("linear")),
+                  ("llama.rope.scaling.factor", 6, struct.pack("<f", 2))], [("rope_freqs.weight", (1,))])}
+    for form in ("fp32-training", "fp32", "fp16", "int4"):
+        seeds[f"tinygpt/{form}.tinygpt"] = tinygpt(form)
+    for name, data in seeds.items():
+        path = CORPUS / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()
