@@ -118,9 +118,7 @@ Result<bool> Less(Vm& vm, const Value& left, const Value& right) {
 
 Result<bool> Contains(Vm& vm, const Value& container, const Value& item) {
   switch (container.kind()) {
-    case Kind::kUndefined:
-      if (container.is_unsafe()) return UndefinedError(container);
-      return false;
+    case Kind::kUndefined: return false;
     case Kind::kString:
       if (item.IsUndefined() && vm.javascript()) return false;
       if (!item.IsString()) {

@@ -193,6 +193,8 @@ Result<Value> Pick(Vm& vm, const Value& self, const Args& args, bool keep,
     HEARTH_ASSIGN(test, StringArg(rest.positional[0], "the name of a test"));
     rest.positional.erase(rest.positional.begin());
   }
+  // The reference does not look into what counts as false, so none is fine.
+  if (!Truthy(self)) return vm.Generator({});
   HEARTH_ASSIGN(const std::vector<Value> items, vm.Iterate(self));
   HEARTH_TRY(vm.budget().BuildItems(items.size()));
   std::vector<Value> picked;
@@ -216,6 +218,7 @@ Result<Value> PickFilter(Vm& vm, const Value& self, const Args& args) {
 }
 
 Result<Value> MapFilter(Vm& vm, const Value& self, const Args& args) {
+  if (!Truthy(self)) return vm.Generator({});
   HEARTH_ASSIGN(const std::vector<Value> items, vm.Iterate(self));
   HEARTH_TRY(vm.budget().BuildItems(items.size()));
   std::vector<Value> mapped;

@@ -14,7 +14,7 @@ std::string Repeat(const std::string& s, int n) {
   return out;
 }
 
-Result<std::string> Run(const std::string& source,
+Result<std::string> RunSource(const std::string& source,
                         const ChatTemplateLimits& limits = {}) {
   HEARTH_ASSIGN(const ChatTemplate chat,
                 ChatTemplate::Parse(source, "t", limits));
@@ -23,7 +23,7 @@ Result<std::string> Run(const std::string& source,
 
 void ExpectFull(const std::string& source,
                 const ChatTemplateLimits& limits = {}) {
-  const Result<std::string> text = Run(source, limits);
+  const Result<std::string> text = RunSource(source, limits);
   ASSERT_FALSE(text.ok()) << source.substr(0, 200);
   EXPECT_EQ(text.error().code, Code::kResourceFull)
       << source.substr(0, 200) << "\n" << text.error().message;
@@ -60,7 +60,7 @@ TEST(HostileTemplate, LongChainsOfOperatorsAreBounded) {
 
 TEST(HostileTemplate, LongFlatTemplatesAreFine) {
   const Result<std::string> text =
-      Run("{{ 'a'" + Repeat(" ~ 'a'", 5000) + " }}" +
+      RunSource("{{ 'a'" + Repeat(" ~ 'a'", 5000) + " }}" +
           "{% if false %}" + Repeat("{% elif false %}", 5000) +
           "{% else %}b{% endif %}");
   ASSERT_TRUE(text.ok()) << text.error().message;
@@ -77,7 +77,7 @@ TEST(HostileTemplate, EndlessRecursionOfMacrosIsBounded) {
 }
 
 TEST(HostileTemplate, RecursionAsDeepAsSchemasNestIsFine) {
-  const Result<std::string> text = Run(
+  const Result<std::string> text = RunSource(
       "{% macro f(n) %}{% if n > 0 %}{% for i in [1] %}{{ f(n - 1) }}"
       "{% endfor %}{% else %}end{% endif %}{% endmacro %}{{ f(60) }}");
   ASSERT_TRUE(text.ok()) << text.error().message;
@@ -97,7 +97,7 @@ TEST(HostileTemplate, EndlessWorkIsBounded) {
 TEST(HostileTemplate, RangesAreBounded) {
   ExpectFull("{{ range(10**9) | list }}");
   ExpectFull("{{ range(0, 9223372036854775807, 1) }}");
-  EXPECT_EQ(*Run("{{ range(9223372036854775806, 9223372036854775807) | first }}"),
+  EXPECT_EQ(*RunSource("{{ range(9223372036854775806, 9223372036854775807) | first }}"),
             "9223372036854775806");
 }
 
@@ -177,19 +177,19 @@ TEST(HostileTemplate, CyclesAndChainsOfMutableObjectsAreTakenApart) {
         "{% set ns = namespace(l=none) %}{% for i in range(50000) %}"
         "{% set prev = ns.l %}{% for x in [1] %}{% set ns.l = loop %}"
         "{% endfor %}{% endfor %}{% if ns.l %}True{% endif %}"}) {
-    const Result<std::string> text = Run(source);
+    const Result<std::string> text = RunSource(source);
     ASSERT_TRUE(text.ok()) << source << "\n" << text.error().message;
     EXPECT_EQ(*text, "True") << source;
   }
 }
 
 TEST(HostileTemplate, ALoopThatIsOverAnswersWithoutItsItems) {
-  const Result<std::string> text = Run(
+  const Result<std::string> text = RunSource(
       "{% set ns = namespace() %}{% for x in [1, 2] recursive %}"
       "{% set ns.l = loop %}{% endfor %}{{ ns.l.index }}{{ ns.l.last }}"
       "{{ ns.l.previtem is defined }}{{ ns.l.length }}");
   EXPECT_TRUE(text.ok()) << text.error().message;
-  EXPECT_FALSE(Run("{% set ns = namespace() %}{% for x in [1] recursive %}"
+  EXPECT_FALSE(RunSource("{% set ns = namespace() %}{% for x in [1] recursive %}"
                    "{% set ns.l = loop %}{% endfor %}{{ ns.l([1]) }}")
                    .ok());
 }
@@ -215,7 +215,7 @@ TEST(HostileTemplate, EveryTruncationIsHandled) {
       "{% endmacro %}{% call(u) m(1) %}{% endcall %}"
       "{% filter upper %}x{% endfilter %}";
   for (std::size_t n = 0; n <= source.size(); ++n) {
-    const Result<std::string> text = Run(source.substr(0, n));
+    const Result<std::string> text = RunSource(source.substr(0, n));
     if (!text.ok()) {
       EXPECT_FALSE(text.error().message.empty());
     }
@@ -233,7 +233,7 @@ TEST(HostileTemplate, RandomTokensNeverCrash) {
     std::string source = round % 2 == 0 ? "{{" : "{%";
     const int n = static_cast<int>(rng() % 30);
     for (int i = 0; i < n; ++i) source += kPieces[rng() % std::size(kPieces)];
-    const Result<std::string> text = Run(source, Small());
+    const Result<std::string> text = RunSource(source, Small());
     if (!text.ok()) {
       ASSERT_FALSE(text.error().message.empty()) << source;
     }

@@ -76,7 +76,6 @@ class Writer {
           *out_ += "undefined";
           return {};
         }
-        if (value.is_unsafe()) return UndefinedError(value);
         break;
       default: break;
     }

@@ -95,10 +95,7 @@ Result<void> AppendRepr(Vm& vm, const Value& value, std::string* out) {
     return vm.budget().BuildString(out->size());
   }
   switch (value.kind()) {
-    case Kind::kUndefined:
-      if (value.is_unsafe()) return UndefinedError(value);
-      *out += "Undefined";
-      return {};
+    case Kind::kUndefined: *out += "Undefined"; return {};
     case Kind::kNone: *out += "None"; return {};
     case Kind::kBool: *out += value.bool_value() ? "True" : "False"; return {};
     case Kind::kInt: *out += std::to_string(value.int_value()); return {};
@@ -136,9 +133,7 @@ Result<std::string> ToText(Vm& vm, const Value& value) {
   std::string out;
   switch (value.kind()) {
     case Kind::kString: return value.text();
-    case Kind::kUndefined:
-      if (value.is_unsafe()) return UndefinedError(value);
-      return out;
+    case Kind::kUndefined: return out;
     case Kind::kBool:
       if (vm.javascript()) {
         return std::string(value.bool_value() ? "true" : "false");

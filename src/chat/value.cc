@@ -62,12 +62,6 @@ Value Value::Undefined(std::string why) {
   return v;
 }
 
-Value Value::Unsafe(std::string why) {
-  Value v = Undefined(std::move(why));
-  v.int_ = 1;
-  return v;
-}
-
 Value Value::List(std::vector<Value> items) {
   return MakeSequence(Kind::kList, std::move(items));
 }

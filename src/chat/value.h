@@ -62,9 +62,6 @@ class Value {
   static Value Markup(std::string text);
   // `why` becomes the message when the value is used.
   static Value Undefined(std::string why);
-  // Undefined, but even printing it is an error: an attribute that the sandbox
-  // does not give away.
-  static Value Unsafe(std::string why);
   static Value List(std::vector<Value> items);
   static Value Tuple(std::vector<Value> items);
   static Value Of(Kind kind, std::shared_ptr<Object> object) {
@@ -98,7 +95,6 @@ class Value {
   const std::string& text() const;
   bool is_markup() const;
   const std::vector<Value>& items() const;  // list or tuple
-  bool is_unsafe() const { return kind_ == Kind::kUndefined && int_ != 0; }
   std::string undefined_message() const;
 
   template <typename T>

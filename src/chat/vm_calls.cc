@@ -110,17 +110,13 @@ Result<Value> Vm::LoopAttribute(const Value& value, const std::string& name) {
 
 Result<Value> Vm::GetAttribute(const Value& object, const std::string& name) {
   if (object.IsUndefined()) return UndefinedError(object);
-  if (name.starts_with("__")) {
-    return Value::Unsafe("access to attribute '" + name + "' of '" +
-                         object.TypeName() + "' object is unsafe");
-  }
   bool is_unsafe = false;
   if (NativeFn method = FindMethod(object, name, &is_unsafe)) {
     return BindMethod(object, method, name);
   }
   if (is_unsafe) {
-    return Value::Unsafe("access to attribute '" + name + "' of '" +
-                         object.TypeName() + "' object is unsafe");
+    return Value::Undefined("access to attribute '" + name + "' of '" +
+                            object.TypeName() + "' object is unsafe");
   }
   switch (object.kind()) {
     case Kind::kDict:
@@ -326,7 +322,6 @@ Result<Value> Vm::ApplyFilter(const std::string& name, const Value& input,
   if (input.IsString()) {
     HEARTH_TRY(budget_.Touch(input.text().size()));
   }
-  if (input.is_unsafe()) return UndefinedError(input);
   HEARTH_ASSIGN(Value result, filter(*this, input, args));
   if (result.IsString()) {
     HEARTH_TRY(budget_.BuildString(result.text().size()));
@@ -348,9 +343,7 @@ Result<bool> Vm::ApplyTest(const std::string& name, const Value& input,
 Result<std::vector<Value>> Vm::Iterate(const Value& value) {
   std::vector<Value> items;
   switch (value.kind()) {
-    case Kind::kUndefined:
-      if (value.is_unsafe()) return UndefinedError(value);
-      return items;
+    case Kind::kUndefined: return items;
     case Kind::kList:
     case Kind::kTuple:
       HEARTH_TRY(budget_.Step(value.items().size()));
