@@ -35,6 +35,13 @@ constexpr std::array<std::int16_t, 0x144> MakeBackward() {
 }
 constexpr auto kBackward = MakeBackward();
 
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
 }  // namespace
 
 char32_t ByteToAlphabet(unsigned char byte) { return kForward[byte]; }
@@ -67,6 +74,14 @@ bool AppendUnspelled(std::string& out, std::string_view spelling) {
     out.push_back(static_cast<char>(kBackward[code]));
   }
   return true;
+}
+
+int ByteOfPiece(std::string_view piece) {
+  if (piece.size() != 6 || !piece.starts_with("<0x") || piece[5] != '>') {
+    return -1;
+  }
+  const int high = HexDigit(piece[3]), low = HexDigit(piece[4]);
+  return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
 }  // namespace hearth

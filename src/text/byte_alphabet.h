@@ -20,4 +20,8 @@ void AppendSpelled(std::string& out, std::string_view bytes);
 // alphabet: false, and `out` is as it was.
 bool AppendUnspelled(std::string& out, std::string_view spelling);
 
+// The value of a piece spelled "<0xNN>", as vocabularies with byte fallback
+// have them, or -1.
+int ByteOfPiece(std::string_view piece);
+
 }  // namespace hearth

@@ -6,13 +6,6 @@
 namespace hearth {
 namespace {
 
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
-
 void Strip(std::string& text, std::string_view unit, int left, int right) {
   std::size_t start = 0, end = text.size();
   const std::string_view view = text;
@@ -26,14 +19,6 @@ void Strip(std::string& text, std::string_view unit, int left, int right) {
 }
 
 }  // namespace
-
-int ByteOfPiece(std::string_view piece) {
-  if (piece.size() != 6 || !piece.starts_with("<0x") || piece[5] != '>') {
-    return -1;
-  }
-  const int high = HexDigit(piece[3]), low = HexDigit(piece[4]);
-  return high < 0 || low < 0 ? -1 : high * 16 + low;
-}
 
 Result<Decoder> Decoder::Make(std::span<const Step> steps,
                               const std::string& what) {

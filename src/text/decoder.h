@@ -40,7 +40,4 @@ class Decoder {
   bool byte_level_first_ = false;
 };
 
-// The value of a piece spelled "<0xNN>", or -1.
-int ByteOfPiece(std::string_view piece);
-
 }  // namespace hearth

@@ -1,9 +1,9 @@
 // Hash tables that are plain arrays: they can be built once, written to a file
 // and used from a mapping without a copy.
 //
-// Both use linear probing at a load of at most one half. Keys come from files,
-// so a file could be made to collide on purpose; a build whose longest probe
-// passes kProbeMax starts again with another seed.
+// Both use linear probing at a load of at most two thirds. Keys come from
+// files, so a file could be made to collide on purpose; a build whose longest
+// probe passes kProbeMax starts again with another seed.
 //
 // Shapes  slots is [power of two].
 #pragma once
@@ -109,10 +109,10 @@ struct MergeSlot {
 inline constexpr std::size_t kProbeMax = 192;
 inline constexpr std::uint64_t kSeedsMax = 8;
 
-// A power of two that keeps `n` entries at half load or less.
+// A power of two that keeps `n` entries at two thirds load or less.
 inline std::size_t SlotCount(std::size_t n) {
   std::size_t slots = 16;
-  while (slots < n * 2) slots *= 2;
+  while (slots * 2 < n * 3) slots *= 2;
   return slots;
 }
 

@@ -257,10 +257,15 @@ Result<void> PreTokenizer::Apply(const Runnable& runnable,
       } else {
         out.push_back(piece);
       }
-      for (std::size_t i = first; runnable.spell && i < out.size(); ++i) {
-        scratch.storage.emplace_back();
-        AppendSpelled(scratch.storage.back(), out[i]);
-        out[i] = scratch.storage.back();
+      if (!runnable.spell) return {};
+      // One reserved buffer, so that the views stay valid while it fills.
+      scratch.storage.emplace_back();
+      std::string& spelled = scratch.storage.back();
+      spelled.reserve(piece.size() * 2);
+      for (std::size_t i = first; i < out.size(); ++i) {
+        const std::size_t start = spelled.size();
+        AppendSpelled(spelled, out[i]);
+        out[i] = std::string_view(spelled).substr(start);
       }
       return {};
     }

@@ -105,6 +105,13 @@ class Translator {
       default:
         out_ += '\\';
         out_ += c;
+        if ((c == 'p' || c == 'P' || c == 'x') &&
+            in_.substr(i_).starts_with('{')) {  // \p{..}, \P{..}, \x{..}
+          const std::size_t end = in_.find('}', i_);
+          if (end == std::string_view::npos) return Refuse("an open {");
+          out_ += in_.substr(i_, end + 1 - i_);
+          i_ = end + 1;
+        }
         return {};
     }
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "text/byte_alphabet.h"
+
 namespace hearth {
 namespace {
 
@@ -46,31 +48,22 @@ bool FillMergeSlots(std::span<const MergeTable::Merge> merges,
   return true;
 }
 
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
+}  // namespace
 
-// Fills byte_ids: "<0xNN>" pieces first, else pieces of one byte.
-void FillByteIds(Vocab& vocab) {
-  std::fill(std::begin(vocab.byte_ids), std::end(vocab.byte_ids), kNoId);
-  for (std::uint32_t id = 0; id < vocab.size(); ++id) {
-    const std::string_view piece = vocab.Text(id);
-    if ((vocab.flags[id] & kPieceByte) != 0 && piece.size() == 6) {
-      const int value = HexDigit(piece[3]) * 16 + HexDigit(piece[4]);
-      if (value >= 0 && value < 256) vocab.byte_ids[value] = id;
-    }
+// "<0xNN>" pieces first, else pieces of one byte.
+void Vocab::FindByteIds() {
+  std::fill(std::begin(byte_ids), std::end(byte_ids), kNoId);
+  for (std::uint32_t id = 0; id < size(); ++id) {
+    if ((flags[id] & kPieceByte) == 0) continue;
+    const int value = ByteOfPiece(Text(id));
+    if (value >= 0) byte_ids[value] = id;
   }
   for (int b = 0; b < 256; ++b) {
-    if (vocab.byte_ids[b] != kNoId) continue;
+    if (byte_ids[b] != kNoId) continue;
     const char c = static_cast<char>(static_cast<unsigned char>(b));
-    vocab.byte_ids[b] = vocab.Find({&c, 1});
+    byte_ids[b] = Find({&c, 1});
   }
 }
-
-}  // namespace
 
 VocabBuilder::VocabBuilder(std::size_t n_pieces, std::size_t text_bytes) {
   offsets_.reserve(n_pieces + 1);
@@ -108,7 +101,7 @@ Result<Vocab> VocabBuilder::Finish(const std::string& what) {
     }
   }
   vocab.slots = FlatArray<TextSlot>(std::move(slots));
-  FillByteIds(vocab);
+  vocab.FindByteIds();
   return vocab;
 }
 

@@ -55,6 +55,9 @@ class Vocab {
   // The id of byte `b` alone: a one-byte piece, or "<0xNN>". kNoId without one.
   std::uint32_t ByteId(unsigned char b) const { return byte_ids[b]; }
 
+  // Fills byte_ids from the pieces; the other members are set.
+  void FindByteIds();
+
   FlatArray<std::uint32_t> offsets;
   FlatArray<char> text;
   FlatArray<std::uint8_t> flags;
