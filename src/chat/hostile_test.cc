@@ -48,7 +48,8 @@ TEST(HostileTemplate, NestingInTheSourceIsBounded) {
   }
   ExpectFull(Repeat("{% if a %}", 20000) + Repeat("{% endif %}", 20000));
   ExpectFull(Repeat("{% for a in b %}", 5000));
-  ExpectFull("{% set " + Repeat("(", 20000) + "a %}");
+  ExpectFull("{% set " + Repeat("(", 20000) + "a" + Repeat(")", 20000) +
+             " = 1 %}");
 }
 
 TEST(HostileTemplate, LongChainsOfOperatorsAreBounded) {
@@ -69,7 +70,8 @@ TEST(HostileTemplate, LongFlatTemplatesAreFine) {
 
 TEST(HostileTemplate, EndlessRecursionOfMacrosIsBounded) {
   ExpectFull("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}");
-  ExpectFull("{% macro f(x) %}{{ g(x) }}{% endmacro %}"
+  ExpectFull("{% macro f(x) %}{{ g(x) }}{% if 0 %}{{ caller() }}{% endif %}"
+             "{% endmacro %}"
              "{% macro g(x) %}{% call f(x) %}{% endcall %}{% endmacro %}"
              "{{ f(1) }}");
   ExpectFull("{% macro f(x=f()) %}{% endmacro %}{{ f() }}");
