@@ -15,6 +15,12 @@ enum class KvGrowth : std::uint8_t {
   kConcat    // the reference: a new buffer and a copy at every append
 };
 
+// Precision that RoPE's inverse frequencies are rounded to before use. Models
+// are trained with exact ones. Some reference implementations round them when
+// they cast a whole model to 16 bits; this reproduces such a reference.
+enum class RopeRounding : std::uint8_t { kExact, kBf16, kFp16 };
+std::optional<RopeRounding> RopeRoundingNamed(std::string_view name);
+
 std::string_view NameOf(KvStorage storage);
 std::optional<KvStorage> KvStorageNamed(std::string_view name);
 
@@ -27,6 +33,8 @@ struct EngineOptions {
   bool kv_preallocate = false;  // fault the whole context in at the start
   int context_tokens = 0;       // 0: the model's trained context
   int block_tokens = 64;        // 16..1024, a multiple of 16
+
+  RopeRounding rope_rounding = RopeRounding::kExact;
 
   // The persistent prompt cache; the file wins when both are set.
   std::string prompt_cache_dir;

@@ -16,6 +16,7 @@ struct LogitsArgs {
   std::string ids_file;
   std::string out;
   std::string kv_quantize = "fp32";
+  std::string rope_rounding = "exact";
   std::vector<int> chunks;
 };
 
@@ -26,6 +27,12 @@ Result<void> Run(LogitsArgs& args) {
             "--kv-quantize " + args.kv_quantize + ": use fp32, fp16 or bf16"};
   }
   args.engine.kv_storage = *storage;
+  const auto rounding = RopeRoundingNamed(args.rope_rounding);
+  if (!rounding.has_value()) {
+    return {Code::kInvalidArgument, "--rope-rounding " + args.rope_rounding +
+                                        ": use exact, bf16 or fp16"};
+  }
+  args.engine.rope_rounding = *rounding;
   HEARTH_ASSIGN(const std::string text, ReadInput(args.ids_file));
   HEARTH_ASSIGN(const auto ids, ParseIds(text, args.ids_file));
   if (ids.empty()) {
@@ -54,6 +61,10 @@ void AddLogits(CLI::App& app, int& exit_code) {
                       "step sizes, comma separated; the last one repeats")
       ->delimiter(',');
   command->add_option("--kv-quantize", args->kv_quantize, "fp32, fp16, bf16")
+      ->capture_default_str();
+  command->add_option("--rope-rounding", args->rope_rounding,
+                      "exact; or bf16, fp16 to match a reference that cast its "
+                      "rope frequencies with the weights")
       ->capture_default_str();
   command->add_option("--threads,-t", args->engine.n_threads)
       ->check(CLI::PositiveNumber);

@@ -15,6 +15,7 @@
 #include "model/io/tinygpt_writer.h"
 #include "model/loader.h"
 #include "store/model_memo.h"
+#include "tensor/half.h"
 
 namespace hearth {
 namespace {
@@ -95,6 +96,13 @@ Digest DigestOf(const LoadedModel& model, const std::string& cache_dir,
   // A memo that cannot be written costs time at the next start, nothing else.
   if (memoised) (void)memo.Save(stamps, digest);
   return digest;
+}
+
+void RoundRope(RopeRounding rounding, RopeConfig& rope) {
+  for (float& f : rope.inv_freq) {
+    if (rounding == RopeRounding::kBf16) f = ToFloat(ToBF16(f));
+    if (rounding == RopeRounding::kFp16) f = ToFloat(ToF16(f));
+  }
 }
 
 Result<void> CheckOptions(const EngineOptions& options) {
@@ -218,6 +226,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
   EngineParts parts;
   parts.options = options;
   HEARTH_ASSIGN(parts.model, LoadAny(options.model_path));
+  RoundRope(options.rope_rounding, parts.model.config.rope);
   HEARTH_ASSIGN(parts.tokenizer, MakeTokenizer(parts.model));
   const ModelConfig& config = parts.model.config;
   parts.spec =

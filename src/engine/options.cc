@@ -21,4 +21,11 @@ std::optional<KvStorage> KvStorageNamed(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<RopeRounding> RopeRoundingNamed(std::string_view name) {
+  if (name == "exact") return RopeRounding::kExact;
+  if (name == "bf16") return RopeRounding::kBf16;
+  if (name == "fp16") return RopeRounding::kFp16;
+  return std::nullopt;
+}
+
 }  // namespace hearth

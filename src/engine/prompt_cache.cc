@@ -1,20 +1,14 @@
 #include "engine/prompt_cache.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hearth {
-namespace {
-
-// Blocks that wait for the disk at most; beyond that the caller waits, after
-// its first token, rather than let memory grow.
-constexpr std::size_t kQueueBytesMax = std::size_t{1} << 30;
-
-}  // namespace
 
 PromptCache::PromptCache(std::string file, KvIdentity identity)
     : file_(std::move(file)),
       identity_(std::move(identity)),
-      queue_(std::make_unique<SaveQueue>(kQueueBytesMax)) {}
+      queue_(std::make_unique<SaveQueue>()) {}
 
 Result<std::unique_ptr<PromptCache>> PromptCache::Open(
     const EngineOptions& options, KvIdentity identity) {
@@ -99,17 +93,18 @@ void PromptCache::SaveToDirectory(std::vector<std::int32_t> tokens,
        first_new]() -> Result<void> {
         const auto chain = ChainIds(identity_, tokens, spec.block_tokens);
         const Digest root = RootId(identity_);
-        std::optional<BlockToSave> tail;
+        std::vector<BlockToSave> blocks;
         for (std::size_t i = 0; i < images.size(); ++i) {
           const int index = first_new + static_cast<int>(i);
-          const BlockToSave block = Describe(tokens, chain, root, index,
-                                             images[i], spec.block_tokens);
-          if (images[i].n_tokens < spec.block_tokens) {
-            tail = block;
-          } else {
-            HEARTH_TRY(store_->SaveBlock(identity_, spec, block));
-          }
+          blocks.push_back(Describe(tokens, chain, root, index, images[i],
+                                    spec.block_tokens));
         }
+        std::optional<BlockToSave> tail;
+        if (!images.empty() && images.back().n_tokens < spec.block_tokens) {
+          tail = blocks.back();
+          blocks.pop_back();
+        }
+        HEARTH_TRY(store_->SaveBlocks(identity_, spec, blocks));
         return store_->SaveManifest(identity_, spec, tokens,
                                     tail.has_value() ? &*tail : nullptr, "");
       },

@@ -1,0 +1,245 @@
+#include "cache/kv_sequence.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "tensor/half.h"
+
+namespace hearth {
+namespace {
+
+constexpr KvSpec kSpec{.n_kv_layers = 3,
+                       .n_kv_heads = 2,
+                       .head_dim = 5,
+                       .format = KvFormat::kF32,
+                       .block_tokens = 16};
+
+std::unique_ptr<KvSequence> InPlace(const KvSpec& spec, int n_blocks,
+                                    bool preallocate = false) {
+  auto pool = BlockPool::Reserve(KvLayout(spec, spec.block_tokens).block_bytes(),
+                                 n_blocks, preallocate);
+  EXPECT_TRUE(pool.ok());
+  return MakeInPlaceSequence(spec, std::move(*pool));
+}
+
+// The key and value of a token are functions of what it is: its tag, layer,
+// head and channel. So a test can tell whose numbers it reads.
+float KeyOf(int tag, int layer, int head, int d) {
+  return static_cast<float>(tag * 1000 + layer * 100 + head * 10 + d);
+}
+float ValueOf(int tag, int layer, int head, int d) {
+  return -KeyOf(tag, layer, head, d);
+}
+
+// Appends tokens with the given tags in one step.
+Result<void> Append(KvSequence& seq, const std::vector<int>& tags) {
+  const KvSpec& spec = seq.spec();
+  const int n = static_cast<int>(tags.size());
+  HEARTH_TRY(seq.Extend(n));
+  const int row = spec.n_kv_heads * spec.head_dim;
+  for (int layer = 0; layer < spec.n_kv_layers; ++layer) {
+    std::vector<float> k, v;
+    for (const int tag : tags) {
+      for (int head = 0; head < spec.n_kv_heads; ++head) {
+        for (int d = 0; d < spec.head_dim; ++d) {
+          k.push_back(KeyOf(tag, layer, head, d));
+          v.push_back(ValueOf(tag, layer, head, d));
+        }
+      }
+    }
+    seq.BeginLayer(layer);
+    for (int head = 0; head < spec.n_kv_heads; ++head) {
+      seq.WriteHead(layer, head, k.data() + head * spec.head_dim,
+                    v.data() + head * spec.head_dim, row);
+    }
+  }
+  seq.Commit();
+  return {};
+}
+
+float At(const std::byte* tile, std::size_t index) {
+  return LoadLe<float>(tile + index * sizeof(float));
+}
+
+// Every number of the sequence is the one that its tags imply.
+void ExpectHolds(const KvSequence& seq, const std::vector<int>& tags) {
+  const KvSpec& spec = seq.spec();
+  ASSERT_EQ(seq.n_tokens(), static_cast<int>(tags.size()));
+  for (int layer = 0; layer < spec.n_kv_layers; ++layer) {
+    for (int head = 0; head < spec.n_kv_heads; ++head) {
+      for (int t = 0; t < seq.n_tokens(); ++t) {
+        const KvTile tile = seq.Tile(layer, head, t / spec.block_tokens);
+        const int slot = t % spec.block_tokens;
+        ASSERT_LT(slot, tile.n_tokens);
+        for (int d = 0; d < spec.head_dim; ++d) {
+          const int tag = tags[static_cast<std::size_t>(t)];
+          ASSERT_EQ(At(tile.keys, static_cast<std::size_t>(d * tile.stride + slot)),
+                    KeyOf(tag, layer, head, d));
+          ASSERT_EQ(At(tile.values,
+                       static_cast<std::size_t>(slot * spec.head_dim + d)),
+                    ValueOf(tag, layer, head, d));
+        }
+      }
+    }
+  }
+}
+
+std::vector<int> Range(int begin, int end) {
+  std::vector<int> tags;
+  for (int i = begin; i < end; ++i) tags.push_back(i);
+  return tags;
+}
+
+TEST(KvSequence, RandomAppendsRewindsAndForksEqualAPlainList) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    std::mt19937 rng(seed);
+    struct Case {
+      std::unique_ptr<KvSequence> seq;
+      std::vector<int> tags;
+    };
+    std::vector<Case> cases;
+    cases.push_back({seed % 2 == 0 ? InPlace(kSpec, 12)
+                                   : MakeConcatSequence(kSpec, 160),
+                     {}});
+    int next_tag = 0;
+    for (int step = 0; step < 60; ++step) {
+      Case& c = cases[rng() % cases.size()];
+      switch (rng() % 4) {
+        case 0:
+        case 1: {
+          const int n = 1 + static_cast<int>(rng() % 40);
+          if (c.tags.size() + static_cast<std::size_t>(n) > 150) break;
+          const std::vector<int> tags = Range(next_tag, next_tag + n);
+          next_tag += n;
+          ASSERT_TRUE(Append(*c.seq, tags).ok());
+          c.tags.insert(c.tags.end(), tags.begin(), tags.end());
+          break;
+        }
+        case 2: {
+          const auto n = rng() % (c.tags.size() + 1);
+          c.seq->Rewind(static_cast<int>(n));
+          c.tags.resize(n);
+          break;
+        }
+        case 3: {
+          if (cases.size() >= 4) break;
+          auto fork = c.seq->Fork();
+          ASSERT_TRUE(fork.ok());
+          std::vector<int> tags = c.tags;
+          cases.push_back({std::move(*fork), std::move(tags)});
+          break;
+        }
+      }
+      for (const Case& each : cases) ExpectHolds(*each.seq, each.tags);
+    }
+  }
+}
+
+TEST(KvSequence, StoredImagesComeBackInEitherGrowth) {
+  for (const bool from_concat : {false, true}) {
+    for (const bool to_concat : {false, true}) {
+      auto source = from_concat ? MakeConcatSequence(kSpec, 64)
+                                : InPlace(kSpec, 8);
+      ASSERT_TRUE(Append(*source, Range(0, 37)).ok());
+      auto target = to_concat ? MakeConcatSequence(kSpec, 64)
+                              : InPlace(kSpec, 8);
+      for (int block = 0; block < source->n_blocks(); ++block) {
+        const int n = std::min(16, 37 - block * 16);
+        const BlockImage image = source->Image(block, n);
+        ASSERT_TRUE(
+            target->AppendStored(image.payload, n, image.owner).ok());
+      }
+      ExpectHolds(*target, Range(0, 37));
+      // A restored sequence goes on like any other: the partial block and the
+      // mapped ones alike.
+      ASSERT_TRUE(Append(*target, Range(37, 50)).ok());
+      ExpectHolds(*target, Range(0, 50));
+      target->Rewind(20);
+      ASSERT_TRUE(Append(*target, Range(900, 905)).ok());
+      auto tags = Range(0, 20);
+      for (const int tag : Range(900, 905)) tags.push_back(tag);
+      ExpectHolds(*target, tags);
+      ExpectHolds(*source, Range(0, 37));
+    }
+  }
+}
+
+TEST(KvSequence, FullCacheRefusesAndKeepsWhatItHas) {
+  auto seq = InPlace(kSpec, 2);
+  ASSERT_TRUE(Append(*seq, Range(0, 30)).ok());
+  const auto full = seq->Extend(3);
+  ASSERT_FALSE(full.ok());
+  EXPECT_EQ(full.error().code, Code::kResourceFull);
+  ExpectHolds(*seq, Range(0, 30));
+  ASSERT_TRUE(Append(*seq, Range(30, 32)).ok());
+  ExpectHolds(*seq, Range(0, 32));
+}
+
+TEST(KvSequence, LogicalAndPhysicalBytesDifferByLessThanABlock) {
+  auto seq = InPlace(kSpec, 8);
+  const std::uint64_t block = KvLayout(kSpec, 16).block_bytes();
+  for (int n = 1; n <= 100; ++n) {
+    ASSERT_TRUE(Append(*seq, {n}).ok());
+    const KvUsage usage = seq->Usage();
+    EXPECT_EQ(usage.logical_bytes, static_cast<std::uint64_t>(n) * 3 * 2 * 5 * 4 * 2);
+    EXPECT_LE(usage.physical_bytes, block * static_cast<std::uint64_t>((n + 15) / 16));
+    EXPECT_EQ(usage.populated_layers, 3);
+  }
+  seq->Rewind(0);
+  EXPECT_EQ(seq->Usage().physical_bytes, 0u);
+  EXPECT_EQ(seq->Usage().populated_layers, 0);
+}
+
+TEST(KvSequence, PreallocatedMemoryIsFlat) {
+  auto seq = InPlace(kSpec, 4, /*preallocate=*/true);
+  const std::uint64_t before = seq->Usage().physical_bytes;
+  ASSERT_TRUE(Append(*seq, Range(0, 60)).ok());
+  EXPECT_EQ(seq->Usage().physical_bytes, before);
+  EXPECT_GT(before, 0u);
+}
+
+TEST(KvSequence, ConcatGrowsByExactlyTheTokens) {
+  auto seq = MakeConcatSequence(kSpec, 200);
+  ASSERT_TRUE(Append(*seq, Range(0, 16)).ok());
+  const std::uint64_t at_16 = seq->Usage().physical_bytes;
+  ASSERT_TRUE(Append(*seq, Range(16, 32)).ok());
+  EXPECT_EQ(seq->Usage().physical_bytes, 2 * at_16);
+}
+
+// The seed's four worked examples (T = 1024, fp32).
+TEST(KvSpec, BytesEqualTheSeedsWorkedExamples) {
+  const auto mib_of = [](int layers, int kv_heads, int head_dim) {
+    const KvSpec spec{.n_kv_layers = layers,
+                      .n_kv_heads = kv_heads,
+                      .head_dim = head_dim};
+    return spec.bytes_per_token() * 1024 >> 20;
+  };
+  EXPECT_EQ(mib_of(32, 32, 128), 1024u);  // Llama-3 shape without GQA
+  EXPECT_EQ(mib_of(32, 8, 128), 256u);    // Llama-3: 4x less
+  EXPECT_EQ(mib_of(28, 12, 128), 336u);   // Qwen2.5-1.5B without GQA
+  EXPECT_EQ(mib_of(28, 2, 128), 56u);     // Qwen2.5-1.5B: 6x less
+}
+
+TEST(FormatId, EveryFieldCounts) {
+  const Digest base = FormatId(kSpec);
+  KvSpec s = kSpec;
+  s.format = KvFormat::kF16;
+  EXPECT_NE(FormatId(s), base);
+  s = kSpec;
+  s.block_tokens = 32;
+  EXPECT_NE(FormatId(s), base);
+  s = kSpec;
+  s.n_kv_heads = 1;
+  EXPECT_NE(FormatId(s), base);
+  s = kSpec;
+  s.head_dim = 6;
+  EXPECT_NE(FormatId(s), base);
+  s = kSpec;
+  s.n_kv_layers = 2;
+  EXPECT_NE(FormatId(s), base);
+}
+
+}  // namespace
+}  // namespace hearth
