@@ -25,3 +25,6 @@
 // Vector wrappers must vanish even in debug builds, where a call would cost
 // more than the work.
 #define HEARTH_INLINE [[gnu::always_inline]] inline
+
+// An inner loop that a profile should show under its own name.
+#define HEARTH_NOINLINE [[gnu::noinline]]

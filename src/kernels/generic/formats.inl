@@ -35,6 +35,9 @@ struct PlainRun {
     return ReadN<Format>(data + i * Format::kBytes, n);
   }
   PlainRun From(std::int64_t i) const { return {data + i * Format::kBytes}; }
+  const std::byte* Address(std::int64_t i) const {
+    return data + i * Format::kBytes;
+  }
 };
 
 // .tinygpt int4: value = scale * (nibble - 8), one scale per 64 values of the
@@ -65,6 +68,9 @@ struct TgInt4Run {
     return Mul(Splat(ToFloat(scale)), ToFloats(codes));
   }
   TgInt4Run From(std::int64_t i) const { return {data, scales, first + i}; }
+  const std::byte* Address(std::int64_t i) const {
+    return data + (first + i) / 2;
+  }
 };
 
 template <class Run>

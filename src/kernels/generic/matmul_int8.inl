@@ -71,13 +71,25 @@ struct Q4Blocks {
 
 inline constexpr int kTileVectors = 8;
 inline constexpr std::int64_t kTileBytes = 64 * kTileVectors;
+// A panel's tiles and then its scales, per block.
+inline constexpr std::int64_t kPanelBlockBytes = kTileBytes + 4 * kLanes;
 
 // Where tiles and scales come from: the mapped file, or the unpacked panel.
 template <class Blocks>
 struct StreamedTiles {
+  static constexpr std::int64_t kSweep = kLanes * Blocks::kBytes;
+
   RowPointers rows;
+  const std::byte* ahead;  // the sixteen rows that come next
 
   HEARTH_INLINE Floats Fetch(std::int64_t block, Bytes64* tile) const {
+    // Sixteen rows at once are too many streams for the hardware prefetcher,
+    // but the next sixteen are one contiguous piece of memory: sweep it in
+    // step.
+    HEARTH_UNROLL
+    for (std::int64_t line = 0; line < kSweep; line += 64) {
+      __builtin_prefetch(ahead + block * kSweep + line, 0, 2);
+    }
     Blocks::Unpack(rows, block, tile);
     return GatherF16(rows.row, block * Blocks::kBytes);
   }
@@ -114,43 +126,68 @@ HEARTH_INLINE void StoreOutputs(const MatmulOutput& out, std::int64_t row,
   }
 }
 
-template <class Blocks, int kRows, class Tiles>
-void Int8Tile(const Tiles& tiles, const PackedInt8* x, std::int64_t n_blocks,
-              Floats* sums) {
-  Floats acc[kRows];
+// sums[r][p] for kRows packed rows, `row_bytes` apart, and kPanels times
+// sixteen outputs.
+template <class Blocks, int kRows, int kPanels, class Tiles>
+HEARTH_NOINLINE void Int8Tile(const Tiles* tiles, const std::byte* packed,
+                              std::int64_t row_bytes, std::int64_t n_blocks,
+                              Floats (*sums)[kPanels]) {
+  const std::byte* row[kRows];
+  Floats acc[kRows][kPanels];
   HEARTH_UNROLL
-  for (int r = 0; r < kRows; ++r) acc[r] = Splat(0.0f);
+  for (int r = 0; r < kRows; ++r) {
+    row[r] = packed + r * row_bytes;
+    HEARTH_UNROLL
+    for (int p = 0; p < kPanels; ++p) acc[r][p] = Splat(0.0f);
+  }
   for (std::int64_t b = 0; b < n_blocks; ++b) {
-    Bytes64 tile[kTileVectors];
-    const Floats weight_scale = tiles.Fetch(b, tile);
+    Bytes64 tile[kPanels][kTileVectors];
+    Floats weight_scale[kPanels];
+    HEARTH_UNROLL
+    for (int p = 0; p < kPanels; ++p) {
+      weight_scale[p] = tiles[p].Fetch(b, tile[p]);
+    }
     HEARTH_UNROLL
     for (int r = 0; r < kRows; ++r) {
-      const std::int8_t* codes = x[r].codes + b * kGroup;
-      Ints dot = Blocks::Start(LoadLe<std::int32_t>(x[r].starts + b * 4));
+      const PackedGroup x{row[r] + b * PackedGroup::kBytes};
+      Ints dot[kPanels];
+      HEARTH_UNROLL
+      for (int p = 0; p < kPanels; ++p) dot[p] = Blocks::Start(x.start());
       HEARTH_UNROLL
       for (int j = 0; j < kTileVectors; ++j) {
-        dot = Blocks::Dot(dot, tile[j], codes + 4 * j);
+        HEARTH_UNROLL
+        for (int p = 0; p < kPanels; ++p) {
+          dot[p] = Blocks::Dot(dot[p], tile[p][j], x.codes() + 4 * j);
+        }
       }
-      const Floats scale =
-          Mul(Splat(LoadLe<float>(x[r].scales + b * 4)), weight_scale);
-      acc[r] = MulAdd(ToFloats(dot), scale, acc[r]);
+      const Floats x_scale = Splat(x.scale());
+      HEARTH_UNROLL
+      for (int p = 0; p < kPanels; ++p) {
+        acc[r][p] =
+            MulAdd(ToFloats(dot[p]), Mul(x_scale, weight_scale[p]), acc[r][p]);
+      }
     }
   }
   HEARTH_UNROLL
-  for (int r = 0; r < kRows; ++r) sums[r] = acc[r];
+  for (int r = 0; r < kRows; ++r) {
+    HEARTH_UNROLL
+    for (int p = 0; p < kPanels; ++p) sums[r][p] = acc[r][p];
+  }
 }
 
-// Calls Int8Tile for a run-time number of rows, 1..kQuantRows.
-template <class Blocks, class Tiles, int kRows = kQuantRows>
-void Int8Rows(int n_rows, const Tiles& tiles, const PackedInt8* x,
-              std::int64_t n_blocks, Floats* sums) {
+// Calls Int8Tile for a run-time number of rows, 1..kRows.
+template <class Blocks, int kRows, int kPanels, class Tiles>
+void Int8Rows(int n_rows, const Tiles* tiles, const std::byte* packed,
+              std::int64_t row_bytes, std::int64_t n_blocks,
+              Floats (*sums)[kPanels]) {
   if constexpr (kRows > 1) {
     if (n_rows < kRows) {
-      Int8Rows<Blocks, Tiles, kRows - 1>(n_rows, tiles, x, n_blocks, sums);
+      Int8Rows<Blocks, kRows - 1, kPanels>(n_rows, tiles, packed, row_bytes,
+                                           n_blocks, sums);
       return;
     }
   }
-  Int8Tile<Blocks, kRows>(tiles, x, n_blocks, sums);
+  Int8Tile<Blocks, kRows, kPanels>(tiles, packed, row_bytes, n_blocks, sums);
 }
 
 template <class Blocks>
@@ -170,45 +207,69 @@ PanelTiles UnpackPanel(const RowPointers& rows, std::int64_t n_blocks,
   return {scratch, scales};
 }
 
-template <class Blocks, class Tiles>
-void Int8Columns(const Tiles& tiles, const WeightMatrix& w,
-                 const std::byte* packed, int n_rows, std::int64_t n, int count,
-                 const MatmulOutput& out) {
-  const std::int64_t n_blocks = w.n_in / kGroup;
+// All rows, kRows at a time, for outputs [n, n_end), at most 16 * kPanels.
+template <class Blocks, int kRows, int kPanels, class Tiles>
+void Int8Columns(const Tiles* tiles, const WeightMatrix& w,
+                 const std::byte* packed, int n_rows, std::int64_t n,
+                 std::int64_t n_end, const MatmulOutput& out) {
   const auto row_bytes =
       static_cast<std::int64_t>(PackedRowBytes(w.dtype, w.n_in));
-  for (int r = 0; r < n_rows; r += kQuantRows) {
-    const int rows = std::min(kQuantRows, n_rows - r);
-    PackedInt8 x[kQuantRows];
+  for (int r = 0; r < n_rows; r += kRows) {
+    const int rows = std::min(kRows, n_rows - r);
+    Floats sums[kRows][kPanels];
+    Int8Rows<Blocks, kRows, kPanels>(rows, tiles, packed + r * row_bytes,
+                                     row_bytes, w.n_in / kGroup, sums);
     for (int i = 0; i < rows; ++i) {
-      x[i] = PackedInt8(packed + (r + i) * row_bytes, n_blocks);
+      for (int p = 0; p < kPanels; ++p) {
+        const std::int64_t first = n + p * kLanes;
+        const auto count = std::min<std::int64_t>(kLanes, n_end - first);
+        StoreOutputs(out, r + i, first, static_cast<int>(count), sums[i][p]);
+      }
     }
-    Floats sums[kQuantRows];
-    Int8Rows<Blocks>(rows, tiles, x, n_blocks, sums);
-    for (int i = 0; i < rows; ++i) StoreOutputs(out, r + i, n, count, sums[i]);
   }
+}
+
+// Unpacks kPanels times sixteen outputs and uses them for every row.
+template <class Blocks, int kPanels>
+void Int8Panels(const WeightMatrix& w, const std::byte* packed, int n_rows,
+                std::int64_t n, std::int64_t n_end, const MatmulOutput& out,
+                std::byte* scratch) {
+  const std::int64_t n_blocks = w.n_in / kGroup;
+  PanelTiles tiles[kPanels];
+  for (int p = 0; p < kPanels; ++p) {
+    const RowPointers rows(w, n + p * kLanes, n_blocks * Blocks::kBytes);
+    tiles[p] = UnpackPanel<Blocks>(rows, n_blocks,
+                                   scratch + p * n_blocks * kPanelBlockBytes);
+  }
+  Int8Columns<Blocks, kPanelRows, kPanels>(tiles, w, packed, n_rows, n, n_end,
+                                           out);
 }
 
 template <class Blocks>
 void MatmulInt8(const WeightMatrix& w, const std::byte* packed, int n_rows,
                 std::int64_t n_begin, std::int64_t n_end,
                 const MatmulOutput& out, std::byte* scratch) {
-  const std::int64_t n_blocks = w.n_in / kGroup;
-  const std::int64_t row_bytes = n_blocks * Blocks::kBytes;
-  for (std::int64_t n = n_begin; n < n_end; n += kLanes) {
-    const int count =
-        static_cast<int>(std::min<std::int64_t>(kLanes, n_end - n));
-    const RowPointers rows(w, n, row_bytes);
-    if (n_rows <= kQuantRows) {
-      Int8Columns<Blocks>(StreamedTiles<Blocks>{rows}, w, packed, n_rows, n,
-                          count, out);
-    } else {
-      Int8Columns<Blocks>(UnpackPanel<Blocks>(rows, n_blocks, scratch), w,
-                          packed, n_rows, n, count, out);
+  const std::int64_t row_bytes = w.n_in / kGroup * Blocks::kBytes;
+  std::int64_t n = n_begin;
+  if (n_rows <= kStreamRows) {
+    for (; n < n_end; n += kLanes) {
+      const RowPointers rows(w, n, row_bytes);
+      const StreamedTiles<Blocks> tiles{rows, rows.row[0] + kLanes * row_bytes};
+      Int8Columns<Blocks, kStreamRows, 1>(&tiles, w, packed, n_rows, n, n_end,
+                                          out);
     }
+    return;
+  }
+  for (; n + (kPanelCount - 1) * kLanes < n_end; n += kPanelCount * kLanes) {
+    Int8Panels<Blocks, kPanelCount>(w, packed, n_rows, n, n_end, out, scratch);
+  }
+  for (; n < n_end; n += kLanes) {
+    Int8Panels<Blocks, 1>(w, packed, n_rows, n, n_end, out, scratch);
   }
 }
 
-std::size_t Int8ScratchBytes(std::int64_t n_in) {
-  return static_cast<std::size_t>(n_in / kGroup * (kTileBytes + 64));
+std::size_t Int8ScratchBytes(std::int64_t n_in, int n_rows) {
+  if (n_rows <= kStreamRows) return 0;
+  return static_cast<std::size_t>(kPanelCount * (n_in / kGroup) *
+                                  kPanelBlockBytes);
 }

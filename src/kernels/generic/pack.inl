@@ -1,10 +1,10 @@
 // Activations as the matmuls take them.
 //
 //   float weights  float[n_in], padded with zeros to a multiple of 16
-//   int8 weights   int8[n_in] codes, then per group of 32 a float scale, then
-//                  per group an int32 -bias * sum(codes), where bias is what
-//                  the weight codes have too much (128 for Q8_0 as unsigned, 8
-//                  for Q4_0)
+//   int8 weights   per group of 32: the int8 codes, their float scale, and an
+//                  int32 -bias * sum(codes), where bias is what the weight
+//                  codes have too much (128 for Q8_0 as unsigned, 8 for Q4_0).
+//                  Together, so that a row needs one pointer.
 // Rows are padded to 64 bytes.
 
 inline constexpr std::int64_t kGroup = 32;
@@ -17,21 +17,21 @@ bool IsInt8(DType weight) {
   return weight == DType::kQ8_0 || weight == DType::kQ4_0;
 }
 
-struct PackedInt8 {
-  const std::int8_t* codes;
-  const std::byte* scales;  // float, one a group
-  const std::byte* starts;  // int32, one a group
+struct PackedGroup {
+  static constexpr std::int64_t kBytes = kGroup + 8;
 
-  PackedInt8() = default;
-  PackedInt8(const std::byte* row, std::int64_t n_groups)
-      : codes(reinterpret_cast<const std::int8_t*>(row)),
-        scales(row + n_groups * kGroup),
-        starts(scales + n_groups * 4) {}
+  const std::byte* p;
+
+  const std::int8_t* codes() const {
+    return reinterpret_cast<const std::int8_t*>(p);
+  }
+  float scale() const { return LoadLe<float>(p + kGroup); }
+  std::int32_t start() const { return LoadLe<std::int32_t>(p + kGroup + 4); }
 };
 
 std::size_t PackedRowBytes(DType weight, std::int64_t n_in) {
   const std::int64_t bytes =
-      IsInt8(weight) ? n_in / kGroup * (kGroup + 8) : n_in * 4;
+      IsInt8(weight) ? n_in / kGroup * PackedGroup::kBytes : n_in * 4;
   std::int64_t padded = RoundUp(bytes, 64);
   // Rows a multiple of the L1 way size apart would all fall into one set.
   if (padded % 2048 == 0) padded += 64;
@@ -75,16 +75,16 @@ void PackRow(DType weight, const float* x, std::int64_t n_in,
     std::memset(packed + bytes, 0, PackedRowBytes(weight, n_in) - bytes);
     return;
   }
-  const std::int64_t n_groups = n_in / kGroup;
   const std::int32_t bias = weight == DType::kQ8_0 ? 128 : 8;
-  auto* codes = reinterpret_cast<std::int8_t*>(packed);
-  std::byte* scales = packed + n_groups * kGroup;
-  std::byte* starts = scales + n_groups * 4;
-  for (std::int64_t g = 0; g < n_groups; ++g) {
+  std::byte* out = packed;
+  for (std::int64_t k = 0; k < n_in; k += kGroup, out += PackedGroup::kBytes) {
     float scale;
     const std::int32_t sum =
-        PackGroup(x + g * kGroup, codes + g * kGroup, &scale);
-    StoreLe(scales + g * 4, scale);
-    StoreLe(starts + g * 4, -bias * sum);
+        PackGroup(x + k, reinterpret_cast<std::int8_t*>(out), &scale);
+    StoreLe(out + kGroup, scale);
+    StoreLe(out + kGroup + 4, -bias * sum);
   }
+  std::memset(
+      out, 0,
+      PackedRowBytes(weight, n_in) - static_cast<std::size_t>(out - packed));
 }

@@ -36,9 +36,9 @@ void Matmul(const WeightMatrix& w, const std::byte* packed, int n_rows,
 
 std::size_t MatmulScratchBytes(const WeightMatrix& w, int n_rows) {
   if (IsInt8(w.dtype)) {
-    return n_rows <= kQuantRows ? 0 : Int8ScratchBytes(w.n_in);
+    return Int8ScratchBytes(w.n_in, n_rows);
   }
-  return 0;
+  return w.layout == WeightLayout::kOutIn ? FloatScratchBytes(n_rows) : 0;
 }
 
 template <class Run>

@@ -1,6 +1,8 @@
 // Exact int8 dot products as two ymm registers. Contracts: vec/int8_scalar.h.
 
-inline constexpr int kQuantRows = 4;
+inline constexpr int kStreamRows = 4;
+inline constexpr int kPanelRows = 4;
+inline constexpr int kPanelCount = 1;
 
 struct Bytes64 {
   __m256i lo, hi;

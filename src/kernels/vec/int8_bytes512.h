@@ -1,7 +1,11 @@
 // The byte vector of both AVX-512 tables. Contracts: vec/int8_scalar.h.
 
-// Eight tile vectors, eight row accumulators, and room for the sums.
-inline constexpr int kQuantRows = 8;
+// Streaming: eight tile vectors, eight accumulators, and room for the sums.
+// Panels: sixteen tile vectors and eight accumulators. Two panels, because the
+// broadcasts of activations would otherwise fill the load ports.
+inline constexpr int kStreamRows = 8;
+inline constexpr int kPanelRows = 4;
+inline constexpr int kPanelCount = 2;
 
 struct Bytes64 {
   __m512i v;

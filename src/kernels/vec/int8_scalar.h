@@ -5,7 +5,11 @@
 // holds inputs 4j..4j+3 of output n in its bytes 4n..4n+3, so that a 4-byte dot
 // product leaves one int32 an output and needs no sum across lanes.
 
-inline constexpr int kQuantRows = 1;
+// Rows that share a tile streamed from the file; rows and panels (of sixteen
+// outputs) that share registers when the tiles come from an unpacked panel.
+inline constexpr int kStreamRows = 1;
+inline constexpr int kPanelRows = 1;
+inline constexpr int kPanelCount = 1;
 
 struct Bytes64 {
   std::uint8_t v[64];
