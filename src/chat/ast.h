@@ -20,26 +20,42 @@ using Body = std::vector<StmtPtr>;
 
 // Operators of kUnary, kBinary and kCompare.
 enum class Op : std::uint8_t {
-  kNot, kNegative, kPositive,
-  kAdd, kSubtract, kMultiply, kDivide, kFloorDivide, kModulo, kPower,
-  kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kIn, kNotIn,
+  kNot,
+  kNegative,
+  kPositive,
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kFloorDivide,
+  kModulo,
+  kPower,
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kIn,
+  kNotIn,
 };
 
 enum class ExprKind : std::uint8_t {
-  kConst,        // constant
-  kName,         // symbol
-  kList,         // args
-  kTuple,        // args
-  kDict,         // args: key, value, key, value
-  kAttribute,    // target.name
-  kItem,         // target[args[0]]
-  kSlice,        // args: start, stop, step; each may be null
-  kCall,         // target(args, named, star, star_star)
-  kFilter,       // target|name(args, ...); target null in a filter block
-  kTest,         // target is name(args, ...)
-  kUnary,        // op args[0]
-  kBinary,       // args[0] op args[1]
-  kAnd, kOr,     // args[0], args[1]
+  kConst,      // constant
+  kName,       // symbol
+  kList,       // args
+  kTuple,      // args
+  kDict,       // args: key, value, key, value
+  kAttribute,  // target.name
+  kItem,       // target[args[0]]
+  kSlice,      // args: start, stop, step; each may be null
+  kCall,       // target(args, named, star, star_star)
+  kFilter,     // target|name(args, ...); target null in a filter block
+  kTest,       // target is name(args, ...)
+  kUnary,      // op args[0]
+  kBinary,     // args[0] op args[1]
+  kAnd,
+  kOr,           // args[0], args[1]
   kConcat,       // args[0] ~ args[1] ~ ...
   kCompare,      // args[0] ops[0] args[1] ops[1] args[2] ...
   kConditional,  // args: then, condition, else; else may be null
@@ -70,17 +86,17 @@ struct Target {
 };
 
 enum class StmtKind : std::uint8_t {
-  kText,       // text
-  kPrint,      // value
-  kFor,        // target, value, condition (may be null), body, otherwise
-  kIf,         // branches, otherwise
-  kSet,        // target = value
-  kSetBlock,   // target = body, through the filters in value if any
-  kMacro,      // symbol, macro
-  kCall,       // value is the call; macro is its caller
-  kFilter,     // value is the filter chain, body
-  kWith,       // pairs, body
-  kScope,      // body in a scope of its own: {% generation %}
+  kText,      // text
+  kPrint,     // value
+  kFor,       // target, value, condition (may be null), body, otherwise
+  kIf,        // branches, otherwise
+  kSet,       // target = value
+  kSetBlock,  // target = body, through the filters in value if any
+  kMacro,     // symbol, macro
+  kCall,      // value is the call; macro is its caller
+  kFilter,    // value is the filter chain, body
+  kWith,      // pairs, body
+  kScope,     // body in a scope of its own: {% generation %}
   kBreak,
   kContinue,
 };

@@ -20,9 +20,9 @@ class Budget {
   Result<void> Step(std::uint64_t n = 1) {
     steps_ += n;
     if (steps_ > limits_.steps_max) {
-      return {Code::kResourceFull,
-              "the template takes more than " +
-                  std::to_string(limits_.steps_max) + " steps"};
+      return {Code::kResourceFull, "the template takes more than " +
+                                       std::to_string(limits_.steps_max) +
+                                       " steps"};
     }
     return {};
   }
@@ -44,7 +44,8 @@ class Budget {
   // Asked before a container of `count` elements is made.
   Result<void> BuildItems(std::size_t count) {
     HEARTH_TRY(Step(count));
-    if (count > limits_.built_bytes_max / kItemBytes) return Build(SIZE_MAX / 2);
+    if (count > limits_.built_bytes_max / kItemBytes)
+      return Build(SIZE_MAX / 2);
     return Build(count * kItemBytes);
   }
 
@@ -54,9 +55,9 @@ class Budget {
   Result<void> Build(std::size_t bytes) {
     built_ += bytes;
     if (built_ > limits_.built_bytes_max) {
-      return {Code::kResourceFull,
-              "the template builds more than " +
-                  std::to_string(limits_.built_bytes_max) + " bytes of values"};
+      return {Code::kResourceFull, "the template builds more than " +
+                                       std::to_string(limits_.built_bytes_max) +
+                                       " bytes of values"};
     }
     return {};
   }

@@ -16,6 +16,16 @@ Value FindGlobal(const std::string& name);
 NativeFn FindFilter(const std::string& name);
 NativeFn FindTextFilter(const std::string& name);
 NativeFn FindListFilter(const std::string& name);
+NativeFn FindOrderFilter(const std::string& name);
+
+// Neither undefined nor none.
+inline bool IsGiven(const Value& value) {
+  return !value.IsUndefined() && !value.IsNone();
+}
+
+// The attribute of `item` that a filter argument names: a dotted path of names
+// and indices ("details.priority", "0.name"), or an index.
+Result<Value> AttributePath(Vm& vm, const Value& item, const Value& path);
 
 // A test gives a bool Value.
 NativeFn FindTest(const std::string& name);

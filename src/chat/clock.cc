@@ -24,7 +24,8 @@ constexpr std::size_t kTextBytesMax = 65536;
 Result<std::string> PlainFormat(const std::string& format) {
   std::string out;
   for (std::size_t i = 0; i < format.size(); ++i) {
-    if (format[i] == '\0') return Error{Code::kInvalidArgument, "NUL in a time format"};
+    if (format[i] == '\0')
+      return Error{Code::kInvalidArgument, "NUL in a time format"};
     if (format[i] != '%' || i + 1 >= format.size()) {
       out += format[i];
       continue;

@@ -56,10 +56,13 @@ Result<bool> ContainsItem(Vm& vm, const std::vector<Value>& items,
 bool Same(const Value& left, const Value& right) {
   if (left.kind() != right.kind()) return false;
   switch (left.kind()) {
-    case Kind::kNone: return true;
+    case Kind::kNone:
+      return true;
     case Kind::kBool:
-    case Kind::kInt: return left.int_value() == right.int_value();
-    case Kind::kFloat: return false;
+    case Kind::kInt:
+      return left.int_value() == right.int_value();
+    case Kind::kFloat:
+      return false;
     default:
       return left.object() != nullptr && left.object() == right.object();
   }
@@ -75,15 +78,18 @@ Result<bool> Equal(Vm& vm, const Value& left, const Value& right) {
   if (left.kind() != right.kind()) return false;
   switch (left.kind()) {
     case Kind::kUndefined:
-    case Kind::kNone: return true;
+    case Kind::kNone:
+      return true;
     case Kind::kString:
       HEARTH_TRY(vm.budget().Touch(left.text().size()));
       return left.text() == right.text();
     case Kind::kList:
-    case Kind::kTuple: return EqualItems(vm, left.items(), right.items());
+    case Kind::kTuple:
+      return EqualItems(vm, left.items(), right.items());
     case Kind::kDict:
       return EqualDicts(vm, left.as<DictObject>(), right.as<DictObject>());
-    default: return left.object() == right.object();
+    default:
+      return left.object() == right.object();
   }
 }
 
@@ -118,7 +124,8 @@ Result<bool> Less(Vm& vm, const Value& left, const Value& right) {
 
 Result<bool> Contains(Vm& vm, const Value& container, const Value& item) {
   switch (container.kind()) {
-    case Kind::kUndefined: return false;
+    case Kind::kUndefined:
+      return false;
     case Kind::kString:
       if (item.IsUndefined() && vm.javascript()) return false;
       if (!item.IsString()) {
@@ -128,7 +135,8 @@ Result<bool> Contains(Vm& vm, const Value& container, const Value& item) {
       HEARTH_TRY(vm.budget().Touch(container.text().size()));
       return container.text().find(item.text()) != std::string::npos;
     case Kind::kList:
-    case Kind::kTuple: return ContainsItem(vm, container.items(), item);
+    case Kind::kTuple:
+      return ContainsItem(vm, container.items(), item);
     case Kind::kDict: {
       std::string hash;
       if (!HashKey(item, &hash) && !item.IsUndefined()) {

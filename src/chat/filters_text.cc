@@ -270,14 +270,13 @@ Result<Value> Round(Vm&, const Value& self, const Args& args) {
   // Through decimal digits, so that halves go where Python sends them.
   if (precision >= 0 && std::abs(d) < 1e15) {
     char buffer[400];
-    const int n = std::snprintf(buffer, sizeof buffer, "%.*f",
-                                static_cast<int>(std::min<std::int64_t>(
-                                    precision, 340)),
-                                d);
+    const int n = std::snprintf(
+        buffer, sizeof buffer, "%.*f",
+        static_cast<int>(std::min<std::int64_t>(precision, 340)), d);
     double rounded = 0;
     const bool negative = buffer[0] == '-';
-    if (n > 0 && ParseFloat(std::string_view(buffer + (negative ? 1 : 0)),
-                            &rounded)) {
+    if (n > 0 &&
+        ParseFloat(std::string_view(buffer + (negative ? 1 : 0)), &rounded)) {
       return Value::Float(negative ? -rounded : rounded);
     }
   }

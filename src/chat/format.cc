@@ -33,9 +33,8 @@ struct Spec {
 std::int64_t ReadCount(std::string_view s, std::size_t* pos) {
   std::int64_t n = -1;
   for (; *pos < s.size() && s[*pos] >= '0' && s[*pos] <= '9'; ++*pos) {
-    n = std::min<std::int64_t>(std::max<std::int64_t>(n, 0) * 10 +
-                                   (s[*pos] - '0'),
-                               INT32_MAX);
+    n = std::min<std::int64_t>(
+        std::max<std::int64_t>(n, 0) * 10 + (s[*pos] - '0'), INT32_MAX);
   }
   return n;
 }
@@ -73,8 +72,7 @@ Result<std::string> NumberText(const Value& value, const Spec& spec) {
   }
   std::string text;
   if (std::string_view("dixXob").find(spec.type) != std::string_view::npos) {
-    if (value.Is(Kind::kFloat) &&
-        !(std::abs(value.float_value()) < 9.2e18)) {
+    if (value.Is(Kind::kFloat) && !(std::abs(value.float_value()) < 9.2e18)) {
       return TypeError("the number is no 64-bit integer");
     }
     const std::int64_t i = value.Is(Kind::kFloat)
@@ -85,8 +83,8 @@ Result<std::string> NumberText(const Value& value, const Spec& spec) {
     const int precision =
         spec.precision < 0 ? 6 : static_cast<int>(spec.precision);
     char buffer[800];
-    const char format[] = {'%', '.', '*',
-                           spec.type == '%' ? 'f' : spec.type, '\0'};
+    const char format[] = {'%', '.', '*', spec.type == '%' ? 'f' : spec.type,
+                           '\0'};
     const double d = value.AsDouble() * (spec.type == '%' ? 100 : 1);
     std::snprintf(buffer, sizeof buffer, format, precision, d);
     text = buffer;
@@ -111,7 +109,8 @@ Result<std::string> Pad(Vm& vm, std::string text, const Spec& spec,
   if (align == '^') {
     // Unlike str.center, a format puts the odd one right.
     const auto length = static_cast<std::int64_t>(CountPoints(text));
-    const std::int64_t left = std::max<std::int64_t>(spec.width - length, 0) / 2;
+    const std::int64_t left =
+        std::max<std::int64_t>(spec.width - length, 0) / 2;
     text.insert(0, static_cast<std::size_t>(left), spec.fill);
     return PadText(vm, text, spec.width, std::string(1, spec.fill), '<');
   }
@@ -133,12 +132,18 @@ Result<Spec> ReadPercent(std::string_view format, std::size_t* pos) {
   Spec spec;
   for (; *pos < format.size(); ++*pos) {
     const char c = format[*pos];
-    if (c == '-') spec.align = '<';
-    else if (c == '+') spec.plus = true;
-    else if (c == ' ') spec.blank = true;
-    else if (c == '#') spec.alternate = true;
-    else if (c == '0') spec.zero = true;
-    else break;
+    if (c == '-')
+      spec.align = '<';
+    else if (c == '+')
+      spec.plus = true;
+    else if (c == ' ')
+      spec.blank = true;
+    else if (c == '#')
+      spec.alternate = true;
+    else if (c == '0')
+      spec.zero = true;
+    else
+      break;
   }
   spec.width = std::max<std::int64_t>(ReadCount(format, pos), 0);
   if (*pos < format.size() && format[*pos] == '.') {
@@ -175,8 +180,8 @@ Result<std::string> PercentValue(Vm& vm, Spec spec, const Value& value) {
     return text;
   }
   if (!IsNumberType(spec.type) || spec.type == 'b') {
-    return TypeError(std::string("unsupported format character '") +
-                     spec.type + "'");
+    return TypeError(std::string("unsupported format character '") + spec.type +
+                     "'");
   }
   HEARTH_ASSIGN(std::string text, NumberText(value, spec));
   return Pad(vm, std::move(text), spec, true);
@@ -228,7 +233,8 @@ Result<Value> BraceValue(Vm& vm, std::string_view field, const Args& args,
     return Error{Code::kUnsupported, "format fields with '[' "};
   }
   Value value;
-  if (head.empty() || head.find_first_not_of("0123456789") == std::string::npos) {
+  if (head.empty() ||
+      head.find_first_not_of("0123456789") == std::string::npos) {
     std::size_t pos = 0;
     const std::size_t index =
         head.empty() ? (*next)++
@@ -239,7 +245,8 @@ Result<Value> BraceValue(Vm& vm, std::string_view field, const Args& args,
     value = args.positional[index];
   } else {
     const Value* named = args.FindNamed(head);
-    if (named == nullptr) return TypeError("format: no argument '" + head + "'");
+    if (named == nullptr)
+      return TypeError("format: no argument '" + head + "'");
     value = *named;
   }
   while (!rest.empty()) {
@@ -259,10 +266,9 @@ Result<std::string> BraceText(Vm& vm, std::string_view field, const Args& args,
   const bool repr = name.ends_with("!r");
   if (repr || name.ends_with("!s")) name.remove_suffix(2);
   HEARTH_ASSIGN(const Value value, BraceValue(vm, name, args, next));
-  HEARTH_ASSIGN(
-      const Spec spec,
-      ReadBraceSpec(colon < field.size() ? field.substr(colon + 1)
-                                         : std::string_view()));
+  HEARTH_ASSIGN(const Spec spec,
+                ReadBraceSpec(colon < field.size() ? field.substr(colon + 1)
+                                                   : std::string_view()));
   if (IsNumberType(spec.type)) {
     HEARTH_ASSIGN(std::string text, NumberText(value, spec));
     return Pad(vm, std::move(text), spec, true);

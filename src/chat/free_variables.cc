@@ -32,11 +32,17 @@ class Walker {
     switch (stmt.kind) {
       case StmtKind::kText:
       case StmtKind::kBreak:
-      case StmtKind::kContinue: return;
-      case StmtKind::kPrint: return Read(stmt.value);
-      case StmtKind::kIf: return WalkIf(stmt);
-      case StmtKind::kFor: return WalkFor(stmt);
-      case StmtKind::kSet: Read(stmt.value); return Store(stmt.target);
+      case StmtKind::kContinue:
+        return;
+      case StmtKind::kPrint:
+        return Read(stmt.value);
+      case StmtKind::kIf:
+        return WalkIf(stmt);
+      case StmtKind::kFor:
+        return WalkFor(stmt);
+      case StmtKind::kSet:
+        Read(stmt.value);
+        return Store(stmt.target);
       case StmtKind::kSetBlock:
         WalkScope(stmt.body);
         Read(stmt.value);
@@ -48,7 +54,9 @@ class Walker {
         Read(stmt.value);
         return WalkMacro(*stmt.macro);
       case StmtKind::kFilter:
-      case StmtKind::kScope: WalkScope(stmt.body); return Read(stmt.value);
+      case StmtKind::kScope:
+        WalkScope(stmt.body);
+        return Read(stmt.value);
       case StmtKind::kWith: {
         for (const auto& [target, value] : stmt.pairs) Read(value);
         const std::size_t mark = log_.size();

@@ -50,10 +50,10 @@ void CheckCase(const ChatTemplate& chat, const OrderedJson& conversation,
                const OrderedJson& golden, Tally* tally) {
   const OrderedJson* tools =
       conversation.contains("tools") ? &conversation["tools"] : nullptr;
-  const Result<std::string> text = chat.Render(
-      conversation["messages"], tools, FixtureOptions(golden));
-  const std::string where = golden["conversation"].get<std::string>() + " " +
-                            golden["kwargs"].dump();
+  const Result<std::string> text =
+      chat.Render(conversation["messages"], tools, FixtureOptions(golden));
+  const std::string where =
+      golden["conversation"].get<std::string>() + " " + golden["kwargs"].dump();
   bool good = false;
   if (golden.contains("error")) {
     good = !text.ok();

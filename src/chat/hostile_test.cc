@@ -15,7 +15,7 @@ std::string Repeat(const std::string& s, int n) {
 }
 
 Result<std::string> RunSource(const std::string& source,
-                        const ChatTemplateLimits& limits = {}) {
+                              const ChatTemplateLimits& limits = {}) {
   HEARTH_ASSIGN(const ChatTemplate chat,
                 ChatTemplate::Parse(source, "t", limits));
   return chat.RenderVariables(OrderedJson::object(), {});
@@ -26,7 +26,8 @@ void ExpectFull(const std::string& source,
   const Result<std::string> text = RunSource(source, limits);
   ASSERT_FALSE(text.ok()) << source.substr(0, 200);
   EXPECT_EQ(text.error().code, Code::kResourceFull)
-      << source.substr(0, 200) << "\n" << text.error().message;
+      << source.substr(0, 200) << "\n"
+      << text.error().message;
 }
 
 // Keeps the slow cases short.
@@ -40,9 +41,14 @@ ChatTemplateLimits Small() {
 }
 
 TEST(HostileTemplate, NestingInTheSourceIsBounded) {
-  for (const auto& [open, close] :
-       {std::pair{"(", ")"}, {"[", "]"}, {"{'a':", "}"}, {"not ", ""},
-        {"-", ""}, {"a[", "]"}, {"a(", ")"}, {"x if y else ", ""}}) {
+  for (const auto& [open, close] : {std::pair{"(", ")"},
+                                    {"[", "]"},
+                                    {"{'a':", "}"},
+                                    {"not ", ""},
+                                    {"-", ""},
+                                    {"a[", "]"},
+                                    {"a(", ")"},
+                                    {"x if y else ", ""}}) {
     ExpectFull("{{ " + Repeat(open, 20000) + "1" + Repeat(close, 20000) +
                " }}");
   }
@@ -61,19 +67,19 @@ TEST(HostileTemplate, LongChainsOfOperatorsAreBounded) {
 
 TEST(HostileTemplate, LongFlatTemplatesAreFine) {
   const Result<std::string> text =
-      RunSource("{{ 'a'" + Repeat(" ~ 'a'", 5000) + " }}" +
-          "{% if false %}" + Repeat("{% elif false %}", 5000) +
-          "{% else %}b{% endif %}");
+      RunSource("{{ 'a'" + Repeat(" ~ 'a'", 5000) + " }}" + "{% if false %}" +
+                Repeat("{% elif false %}", 5000) + "{% else %}b{% endif %}");
   ASSERT_TRUE(text.ok()) << text.error().message;
   EXPECT_EQ(text->size(), 5002u);
 }
 
 TEST(HostileTemplate, EndlessRecursionOfMacrosIsBounded) {
   ExpectFull("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}");
-  ExpectFull("{% macro f(x) %}{{ g(x) }}{% if 0 %}{{ caller() }}{% endif %}"
-             "{% endmacro %}"
-             "{% macro g(x) %}{% call f(x) %}{% endcall %}{% endmacro %}"
-             "{{ f(1) }}");
+  ExpectFull(
+      "{% macro f(x) %}{{ g(x) }}{% if 0 %}{{ caller() }}{% endif %}"
+      "{% endmacro %}"
+      "{% macro g(x) %}{% call f(x) %}{% endcall %}{% endmacro %}"
+      "{{ f(1) }}");
   ExpectFull("{% macro f(x=f()) %}{% endmacro %}{{ f() }}");
   ExpectFull("{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}");
 }
@@ -87,20 +93,27 @@ TEST(HostileTemplate, RecursionAsDeepAsSchemasNestIsFine) {
 }
 
 TEST(HostileTemplate, EndlessWorkIsBounded) {
-  ExpectFull("{% for a in range(99999) %}{% for b in range(99999) %}"
-             "{% endfor %}{% endfor %}");
-  ExpectFull("{% for a in range(99999) %}{{ range(99999) | sort }}"
-             "{% endfor %}", Small());
-  ExpectFull("{% set s = 'x' * 1000000 %}{% for a in range(99999) %}"
-             "{% if s == s ~ '' or s | length or s.find('y') %}{% endif %}"
-             "{% endfor %}", Small());
+  ExpectFull(
+      "{% for a in range(99999) %}{% for b in range(99999) %}"
+      "{% endfor %}{% endfor %}");
+  ExpectFull(
+      "{% for a in range(99999) %}{{ range(99999) | sort }}"
+      "{% endfor %}",
+      Small());
+  ExpectFull(
+      "{% set s = 'x' * 1000000 %}{% for a in range(99999) %}"
+      "{% if s == s ~ '' or s | length or s.find('y') %}{% endif %}"
+      "{% endfor %}",
+      Small());
 }
 
 TEST(HostileTemplate, RangesAreBounded) {
   ExpectFull("{{ range(10**9) | list }}");
   ExpectFull("{{ range(0, 9223372036854775807, 1) }}");
-  EXPECT_EQ(*RunSource("{{ range(9223372036854775806, 9223372036854775807) | first }}"),
-            "9223372036854775806");
+  EXPECT_EQ(
+      *RunSource(
+          "{{ range(9223372036854775806, 9223372036854775807) | first }}"),
+      "9223372036854775806");
 }
 
 TEST(HostileTemplate, StringsAreBounded) {
@@ -122,10 +135,12 @@ TEST(HostileTemplate, StringsAreBounded) {
 }
 
 TEST(HostileTemplate, DoublingIsBounded) {
-  ExpectFull("{% set ns = namespace(s='a') %}{% for i in range(99) %}"
-             "{% set ns.s = ns.s ~ ns.s %}{% endfor %}");
-  ExpectFull("{% set ns = namespace(s=[1]) %}{% for i in range(99) %}"
-             "{% set ns.s = ns.s + ns.s %}{% endfor %}");
+  ExpectFull(
+      "{% set ns = namespace(s='a') %}{% for i in range(99) %}"
+      "{% set ns.s = ns.s ~ ns.s %}{% endfor %}");
+  ExpectFull(
+      "{% set ns = namespace(s=[1]) %}{% for i in range(99) %}"
+      "{% set ns.s = ns.s + ns.s %}{% endfor %}");
   ExpectFull("{{ [0] * 10**12 }}");
   ExpectFull("{{ [1, 2] | batch(10**12, 0) | list }}");
   ExpectFull("{{ [1, 2] | slice(10**12) | list }}");
@@ -144,12 +159,15 @@ TEST(HostileTemplate, SharedListsDoNotExplodeWhenPrinted) {
 }
 
 TEST(HostileTemplate, DeepValuesAreBounded) {
-  ExpectFull("{% set ns = namespace(a=[]) %}{% for i in range(99999) %}"
-             "{% set ns.a = [ns.a] %}{% endfor %}");
-  ExpectFull("{% set ns = namespace(a={}) %}{% for i in range(99999) %}"
-             "{% set ns.a = {'x': ns.a} %}{% endfor %}");
-  ExpectFull("{% set ns = namespace(a=[]) %}{% for i in range(99999) %}"
-             "{% set ns.a = dict(x=ns.a).items() %}{% endfor %}");
+  ExpectFull(
+      "{% set ns = namespace(a=[]) %}{% for i in range(99999) %}"
+      "{% set ns.a = [ns.a] %}{% endfor %}");
+  ExpectFull(
+      "{% set ns = namespace(a={}) %}{% for i in range(99999) %}"
+      "{% set ns.a = {'x': ns.a} %}{% endfor %}");
+  ExpectFull(
+      "{% set ns = namespace(a=[]) %}{% for i in range(99999) %}"
+      "{% set ns.a = dict(x=ns.a).items() %}{% endfor %}");
 }
 
 TEST(HostileTemplate, DeepConversationsAreRefused) {
@@ -191,9 +209,10 @@ TEST(HostileTemplate, ALoopThatIsOverAnswersWithoutItsItems) {
       "{% set ns.l = loop %}{% endfor %}{{ ns.l.index }}{{ ns.l.last }}"
       "{{ ns.l.previtem is defined }}{{ ns.l.length }}");
   EXPECT_TRUE(text.ok()) << text.error().message;
-  EXPECT_FALSE(RunSource("{% set ns = namespace() %}{% for x in [1] recursive %}"
-                   "{% set ns.l = loop %}{% endfor %}{{ ns.l([1]) }}")
-                   .ok());
+  EXPECT_FALSE(
+      RunSource("{% set ns = namespace() %}{% for x in [1] recursive %}"
+                "{% set ns.l = loop %}{% endfor %}{{ ns.l([1]) }}")
+          .ok());
 }
 
 TEST(HostileTemplate, SourcesThatAreNotUtf8AreCorrupt) {
@@ -226,10 +245,13 @@ TEST(HostileTemplate, EveryTruncationIsHandled) {
 
 TEST(HostileTemplate, RandomTokensNeverCrash) {
   static constexpr const char* kPieces[] = {
-      "{{", "}}", "{%", "%}", " for ", " in ", "if ", "endif", "endfor", "x",
-      "[", "]", "(", ")", "{", "}", "'a'", "1", ".", ",", ":", "|", "~", "is ",
-      "not ", "set ", "=", "macro ", "endmacro", "loop", "-", "+", "*", "%",
-      "upper", "tojson", "namespace", "range", "else", "{#", "#}", "\n", " "};
+      "{{",       "}}",        "{%",    "%}",   " for ", " in ", "if ",
+      "endif",    "endfor",    "x",     "[",    "]",     "(",    ")",
+      "{",        "}",         "'a'",   "1",    ".",     ",",    ":",
+      "|",        "~",         "is ",   "not ", "set ",  "=",    "macro ",
+      "endmacro", "loop",      "-",     "+",    "*",     "%",    "upper",
+      "tojson",   "namespace", "range", "else", "{#",    "#}",   "\n",
+      " "};
   std::mt19937 rng(7);
   for (int round = 0; round < 20000; ++round) {
     std::string source = round % 2 == 0 ? "{{" : "{%";

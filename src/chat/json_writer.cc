@@ -26,14 +26,29 @@ void AppendString(std::string_view s, bool ensure_ascii, std::string* out) {
   for (std::size_t pos = 0; pos < s.size();) {
     const char32_t c = DecodePoint(s, &pos);
     switch (c) {
-      case '"': *out += "\\\""; continue;
-      case '\\': *out += "\\\\"; continue;
-      case '\n': *out += "\\n"; continue;
-      case '\r': *out += "\\r"; continue;
-      case '\t': *out += "\\t"; continue;
-      case '\b': *out += "\\b"; continue;
-      case '\f': *out += "\\f"; continue;
-      default: break;
+      case '"':
+        *out += "\\\"";
+        continue;
+      case '\\':
+        *out += "\\\\";
+        continue;
+      case '\n':
+        *out += "\\n";
+        continue;
+      case '\r':
+        *out += "\\r";
+        continue;
+      case '\t':
+        *out += "\\t";
+        continue;
+      case '\b':
+        *out += "\\b";
+        continue;
+      case '\f':
+        *out += "\\f";
+        continue;
+      default:
+        break;
     }
     if (c < 0x20 || (ensure_ascii && c >= 0x7F && c < 0x10000)) {
       AppendEscape(c, out);
@@ -58,26 +73,35 @@ class Writer {
       return vm_.budget().BuildString(out_->size());
     }
     switch (value.kind()) {
-      case Kind::kNone: *out_ += "null"; return {};
+      case Kind::kNone:
+        *out_ += "null";
+        return {};
       case Kind::kBool:
         *out_ += value.bool_value() ? "true" : "false";
         return {};
-      case Kind::kInt: *out_ += std::to_string(value.int_value()); return {};
-      case Kind::kFloat: *out_ += Number(value.float_value()); return {};
+      case Kind::kInt:
+        *out_ += std::to_string(value.int_value());
+        return {};
+      case Kind::kFloat:
+        *out_ += Number(value.float_value());
+        return {};
       case Kind::kString:
         HEARTH_TRY(vm_.budget().Touch(value.text().size()));
         AppendString(value.text(), style_.ensure_ascii, out_);
         return {};
       case Kind::kList:
-      case Kind::kTuple: return WriteList(value.items());
-      case Kind::kDict: return WriteDict(value.as<DictObject>());
+      case Kind::kTuple:
+        return WriteList(value.items());
+      case Kind::kDict:
+        return WriteDict(value.as<DictObject>());
       case Kind::kUndefined:
         if (style_.allow_undefined) {
           *out_ += "undefined";
           return {};
         }
         break;
-      default: break;
+      default:
+        break;
     }
     return TypeError(std::string("Object of type ") + value.TypeName() +
                      " is not JSON serializable");
@@ -123,7 +147,9 @@ class Writer {
       case Kind::kString:
         AppendString(key.text(), style_.ensure_ascii, out_);
         return {};
-      case Kind::kNone: *out_ += "\"null\""; return {};
+      case Kind::kNone:
+        *out_ += "\"null\"";
+        return {};
       case Kind::kBool:
         *out_ += key.bool_value() ? "\"true\"" : "\"false\"";
         return {};
@@ -191,15 +217,17 @@ Result<void> WriteJson(Vm& vm, const Value& value, const JsonStyle& style,
 }
 
 Result<Value> FilterToJson(Vm& vm, const Value& self, const Args& args) {
-  HEARTH_ASSIGN(const std::vector<Value> bound,
-                BindArgs(args, "tojson",
-                         {"ensure_ascii", "indent", "separators", "sort_keys"}));
+  HEARTH_ASSIGN(
+      const std::vector<Value> bound,
+      BindArgs(args, "tojson",
+               {"ensure_ascii", "indent", "separators", "sort_keys"}));
   JsonStyle style;
   style.ensure_ascii = Truthy(bound[0]);
   style.sort_keys = Truthy(bound[3]);
   const Value& indent = bound[1];
   if (indent.IsIntegral()) {
-    const std::int64_t width = std::clamp<std::int64_t>(indent.int_value(), 0, 64);
+    const std::int64_t width =
+        std::clamp<std::int64_t>(indent.int_value(), 0, 64);
     style.indent = std::string(static_cast<std::size_t>(width), ' ');
   } else if (indent.IsString()) {
     style.indent = indent.text();

@@ -152,14 +152,14 @@ class Lexer {
 
   // `{% raw %}` and the like, from behind the opening delimiter.
   bool IsRawBegin(std::size_t pos, std::size_t* end) const {
-    while (pos < source_.size() && IsSpacePoint(static_cast<unsigned char>(
-                                       source_[pos]))) {
+    while (pos < source_.size() &&
+           IsSpacePoint(static_cast<unsigned char>(source_[pos]))) {
       ++pos;
     }
     if (!At("raw", pos)) return false;
     pos += 3;
-    while (pos < source_.size() && IsSpacePoint(static_cast<unsigned char>(
-                                       source_[pos]))) {
+    while (pos < source_.size() &&
+           IsSpacePoint(static_cast<unsigned char>(source_[pos]))) {
       ++pos;
     }
     if (!At("%}", pos) && !At("-%}", pos)) return false;
@@ -171,8 +171,8 @@ class Lexer {
     const bool trims = source_[begin_close] == '-';
     Advance(begin_close + (trims ? 3 : 2));
     if (trims) SkipSpace();
-    for (std::size_t open = source_.find("{%", pos_);
-         open != std::string::npos; open = source_.find("{%", open + 1)) {
+    for (std::size_t open = source_.find("{%", pos_); open != std::string::npos;
+         open = source_.find("{%", open + 1)) {
       const char marker = MarkerAt(open);
       std::size_t pos = open + (marker != '\0' ? 3 : 2);
       while (pos < source_.size() &&
@@ -308,9 +308,9 @@ Result<std::vector<Token>> Tokenize(const std::string& source,
                                     const std::string& name,
                                     const ChatTemplateLimits& limits) {
   if (source.size() > limits.source_bytes_max) {
-    return {Code::kResourceFull,
-            name + ": the template is larger than " +
-                std::to_string(limits.source_bytes_max) + " bytes"};
+    return {Code::kResourceFull, name + ": the template is larger than " +
+                                     std::to_string(limits.source_bytes_max) +
+                                     " bytes"};
   }
   const std::size_t bad = FindInvalidUtf8(source);
   if (bad != std::string_view::npos) {

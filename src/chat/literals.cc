@@ -56,8 +56,8 @@ bool DigitsToFloat(std::string_view digits, double* out) {
   if (error == std::errc::result_out_of_range) {
     // Too large is infinite, too small is zero.
     const std::size_t e = clean.find_first_of("eE");
-    const bool tiny = e != std::string::npos && e + 1 < clean.size() &&
-                      clean[e + 1] == '-';
+    const bool tiny =
+        e != std::string::npos && e + 1 < clean.size() && clean[e + 1] == '-';
     *out = tiny ? 0.0 : HUGE_VAL;
     return true;
   }
@@ -94,15 +94,26 @@ bool ReadHex(std::string_view s, std::size_t n, char32_t* point) {
 // The one-letter escapes; 0 for none of them.
 char SimpleEscape(char c) {
   switch (c) {
-    case '\\': case '\'': case '"': return c;
-    case 'a': return '\a';
-    case 'b': return '\b';
-    case 'f': return '\f';
-    case 'n': return '\n';
-    case 'r': return '\r';
-    case 't': return '\t';
-    case 'v': return '\v';
-    default: return '\0';
+    case '\\':
+    case '\'':
+    case '"':
+      return c;
+    case 'a':
+      return '\a';
+    case 'b':
+      return '\b';
+    case 'f':
+      return '\f';
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    case 'v':
+      return '\v';
+    default:
+      return '\0';
   }
 }
 
@@ -124,7 +135,8 @@ bool ReadNumber(std::string_view s, bool may_be_float, NumberLiteral* out) {
   const std::size_t tail = may_be_float ? ScanFloatTail(s.substr(n)) : 0;
   out->length = n + tail;
   out->is_float = tail > 0;
-  if (out->is_float) return DigitsToFloat(s.substr(0, n + tail), &out->float_value);
+  if (out->is_float)
+    return DigitsToFloat(s.substr(0, n + tail), &out->float_value);
   return DigitsToInt(s.substr(0, n), 10, &out->int_value);
 }
 
@@ -226,13 +238,15 @@ std::string FloatText(double value) {
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   char buffer[64];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, value,
-                                 std::chars_format::scientific).ptr;
+                                 std::chars_format::scientific)
+                       .ptr;
   const std::string sci(buffer, end);
   const std::size_t e = sci.find('e');
   const int exponent = std::atoi(sci.c_str() + e + 1);
   if (exponent < -4 || exponent >= 16) return sci;
   const auto fixed_end = std::to_chars(buffer, buffer + sizeof buffer, value,
-                                       std::chars_format::fixed).ptr;
+                                       std::chars_format::fixed)
+                             .ptr;
   std::string fixed(buffer, fixed_end);
   if (fixed.find('.') == std::string::npos) fixed += ".0";
   return fixed;

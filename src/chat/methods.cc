@@ -114,8 +114,8 @@ Result<Value> Range(Vm& vm, const Value&, const Args& args) {
   std::vector<Value> items;
   for (std::int64_t i = start; step > 0 ? i < stop : i > stop;) {
     if (static_cast<std::int64_t>(items.size()) >= limit) {
-      return {Code::kResourceFull, "range gives more than " +
-                                       std::to_string(limit) + " numbers"};
+      return {Code::kResourceFull,
+              "range gives more than " + std::to_string(limit) + " numbers"};
     }
     items.push_back(Value::Int(i));
     if (__builtin_add_overflow(i, step, &i)) break;
@@ -229,7 +229,8 @@ NativeFn FindMethod(const Value& self, const std::string& name,
       if (name == "index") return SequenceIndex;
       if (name == "count") return SequenceCount;
       return nullptr;
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 

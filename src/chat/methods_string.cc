@@ -38,13 +38,11 @@ Result<Value> Strip(Vm&, const Value& self, const Args& args) {
   HEARTH_ASSIGN(const std::vector<Value> bound,
                 BindArgs(args, "strip", {"chars"}));
   if (bound[0].IsUndefined() || bound[0].IsNone()) {
-    return Like(self,
-                std::string(StripText(self.text(), {}, kLeft, kRight)));
+    return Like(self, std::string(StripText(self.text(), {}, kLeft, kRight)));
   }
   HEARTH_ASSIGN(const std::string chars, StringArg(bound[0], "strip"));
   if (chars.empty()) return self;
-  return Like(self,
-              std::string(StripText(self.text(), chars, kLeft, kRight)));
+  return Like(self, std::string(StripText(self.text(), chars, kLeft, kRight)));
 }
 
 // Words between runs of whitespace; at most `limit` splits, from the right
@@ -98,7 +96,8 @@ Result<Value> ToList(Vm& vm, std::vector<std::string> parts) {
   HEARTH_TRY(vm.budget().BuildItems(parts.size()));
   std::vector<Value> items;
   items.reserve(parts.size());
-  for (std::string& part : parts) items.push_back(Value::String(std::move(part)));
+  for (std::string& part : parts)
+    items.push_back(Value::String(std::move(part)));
   return Value::List(std::move(items));
 }
 
@@ -107,7 +106,8 @@ Result<Value> Split(Vm& vm, const Value& self, const Args& args) {
   HEARTH_ASSIGN(const std::vector<Value> bound,
                 BindArgs(args, "split", {"sep", "maxsplit"}));
   HEARTH_ASSIGN(const std::int64_t count, IntArg(bound[1], -1, "split"));
-  const std::size_t limit = count < 0 ? SIZE_MAX : static_cast<std::size_t>(count);
+  const std::size_t limit =
+      count < 0 ? SIZE_MAX : static_cast<std::size_t>(count);
   std::vector<std::string> parts;
   if (bound[0].IsUndefined() || bound[0].IsNone()) {
     // The search from the right looks at the whole rest for each word.
@@ -241,8 +241,7 @@ Result<Value> Replace(Vm& vm, const Value& self, const Args& args) {
   HEARTH_ASSIGN(const std::string from, StringArg(bound[0], "replace"));
   HEARTH_ASSIGN(const std::string to, StringArg(bound[1], "replace"));
   HEARTH_ASSIGN(const std::int64_t count, IntArg(bound[2], -1, "replace"));
-  HEARTH_ASSIGN(std::string out,
-                ReplaceText(vm, self.text(), from, to, count));
+  HEARTH_ASSIGN(std::string out, ReplaceText(vm, self.text(), from, to, count));
   return Like(self, std::move(out));
 }
 
@@ -272,8 +271,7 @@ Result<Value> Pad(Vm& vm, const Value& self, const Args& args) {
       return TypeError("the fill character must be one character");
     }
   }
-  HEARTH_ASSIGN(std::string out,
-                PadText(vm, self.text(), width, fill, kAlign));
+  HEARTH_ASSIGN(std::string out, PadText(vm, self.text(), width, fill, kAlign));
   return Like(self, std::move(out));
 }
 
@@ -283,9 +281,9 @@ Result<Value> ZFill(Vm& vm, const Value& self, const Args& args) {
   HEARTH_ASSIGN(const std::int64_t width, IntArg(bound[0], 0, "zfill"));
   const std::string& text = self.text();
   const bool sign = !text.empty() && (text[0] == '-' || text[0] == '+');
-  HEARTH_ASSIGN(const std::string digits,
-                PadText(vm, text.substr(sign ? 1 : 0), width - (sign ? 1 : 0),
-                        "0", '>'));
+  HEARTH_ASSIGN(
+      const std::string digits,
+      PadText(vm, text.substr(sign ? 1 : 0), width - (sign ? 1 : 0), "0", '>'));
   return Value::String((sign ? text.substr(0, 1) : std::string()) + digits);
 }
 
@@ -314,7 +312,8 @@ Result<Value> IsCase(Vm& vm, const Value& self, const Args& args) {
 
 Result<Value> IsTitle(Vm&, const Value& self, const Args&) {
   const std::string& text = self.text();
-  return Value::Bool(TitleText(text) == text && UpperText(text) != LowerText(text));
+  return Value::Bool(TitleText(text) == text &&
+                     UpperText(text) != LowerText(text));
 }
 
 Result<Value> IsIdentifier(Vm&, const Value& self, const Args&) {

@@ -13,18 +13,30 @@ using Kind = Value::Kind;
 
 const char* OpText(Op op) {
   switch (op) {
-    case Op::kAdd: return "+";
-    case Op::kSubtract: return "-";
-    case Op::kMultiply: return "*";
-    case Op::kDivide: return "/";
-    case Op::kFloorDivide: return "//";
-    case Op::kModulo: return "%";
-    case Op::kPower: return "**";
-    case Op::kLess: return "<";
-    case Op::kLessEqual: return "<=";
-    case Op::kGreater: return ">";
-    case Op::kGreaterEqual: return ">=";
-    default: return "?";
+    case Op::kAdd:
+      return "+";
+    case Op::kSubtract:
+      return "-";
+    case Op::kMultiply:
+      return "*";
+    case Op::kDivide:
+      return "/";
+    case Op::kFloorDivide:
+      return "//";
+    case Op::kModulo:
+      return "%";
+    case Op::kPower:
+      return "**";
+    case Op::kLess:
+      return "<";
+    case Op::kLessEqual:
+      return "<=";
+    case Op::kGreater:
+      return ">";
+    case Op::kGreaterEqual:
+      return ">=";
+    default:
+      return "?";
   }
 }
 
@@ -40,9 +52,10 @@ Error TooLarge() {
 
 Result<Value> IntPower(std::int64_t base, std::int64_t exponent) {
   if (exponent < 0) {
-    if (base == 0) return TypeError("zero cannot be raised to a negative power");
-    return Value::Float(std::pow(static_cast<double>(base),
-                                 static_cast<double>(exponent)));
+    if (base == 0)
+      return TypeError("zero cannot be raised to a negative power");
+    return Value::Float(
+        std::pow(static_cast<double>(base), static_cast<double>(exponent)));
   }
   std::int64_t result = 1;
   while (exponent > 0) {
@@ -61,10 +74,17 @@ Result<Value> IntOp(Op op, std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   bool overflow = false;
   switch (op) {
-    case Op::kAdd: overflow = __builtin_add_overflow(a, b, &result); break;
-    case Op::kSubtract: overflow = __builtin_sub_overflow(a, b, &result); break;
-    case Op::kMultiply: overflow = __builtin_mul_overflow(a, b, &result); break;
-    case Op::kPower: return IntPower(a, b);
+    case Op::kAdd:
+      overflow = __builtin_add_overflow(a, b, &result);
+      break;
+    case Op::kSubtract:
+      overflow = __builtin_sub_overflow(a, b, &result);
+      break;
+    case Op::kMultiply:
+      overflow = __builtin_mul_overflow(a, b, &result);
+      break;
+    case Op::kPower:
+      return IntPower(a, b);
     default:
       if (b == 0) return TypeError("division by zero");
       if (op == Op::kDivide) {
@@ -86,9 +106,12 @@ Result<Value> IntOp(Op op, std::int64_t a, std::int64_t b) {
 
 Result<Value> FloatOp(Op op, double a, double b) {
   switch (op) {
-    case Op::kAdd: return Value::Float(a + b);
-    case Op::kSubtract: return Value::Float(a - b);
-    case Op::kMultiply: return Value::Float(a * b);
+    case Op::kAdd:
+      return Value::Float(a + b);
+    case Op::kSubtract:
+      return Value::Float(a - b);
+    case Op::kMultiply:
+      return Value::Float(a * b);
     case Op::kPower: {
       if (a == 0 && b < 0) {
         return TypeError("zero cannot be raised to a negative power");
@@ -99,7 +122,8 @@ Result<Value> FloatOp(Op op, double a, double b) {
       }
       return Value::Float(result);
     }
-    default: break;
+    default:
+      break;
   }
   if (b == 0) return TypeError("division by zero");
   if (op == Op::kDivide) return Value::Float(a / b);
@@ -135,11 +159,11 @@ Result<Value> Repeat(Vm& vm, const Value& value, std::int64_t times) {
                              : Value::String(std::move(out));
   }
   const std::vector<Value>& items = value.items();
-  if (items.empty() || n == 0) return Value::Of(value.kind(), Value::List({}).shared());
+  if (items.empty() || n == 0)
+    return Value::Of(value.kind(), Value::List({}).shared());
   const std::size_t limit = vm.budget().limits().built_bytes_max;
-  HEARTH_TRY(vm.budget().BuildItems(n > limit / items.size()
-                                        ? limit
-                                        : n * items.size()));
+  HEARTH_TRY(vm.budget().BuildItems(
+      n > limit / items.size() ? limit : n * items.size()));
   std::vector<Value> out;
   out.reserve(n * items.size());
   for (std::size_t i = 0; i < n; ++i) {
@@ -152,12 +176,11 @@ Result<Value> Repeat(Vm& vm, const Value& value, std::int64_t times) {
 Result<Value> JoinTexts(Vm& vm, const Value& left, const Value& right) {
   const bool markup = left.is_markup() || right.is_markup();
   if (!markup) {
-    HEARTH_TRY(vm.budget().BuildString(left.text().size() +
-                                       right.text().size()));
+    HEARTH_TRY(
+        vm.budget().BuildString(left.text().size() + right.text().size()));
     return Value::String(left.text() + right.text());
   }
-  std::string out =
-      left.is_markup() ? left.text() : EscapeHtml(left.text());
+  std::string out = left.is_markup() ? left.text() : EscapeHtml(left.text());
   out += right.is_markup() ? right.text() : EscapeHtml(right.text());
   HEARTH_TRY(vm.budget().BuildString(out.size()));
   return Value::Markup(std::move(out));
@@ -187,19 +210,26 @@ Result<Value> Add(Vm& vm, const Value& left, const Value& right) {
 bool Truthy(const Value& value) {
   switch (value.kind()) {
     case Kind::kUndefined:
-    case Kind::kNone: return false;
+    case Kind::kNone:
+      return false;
     case Kind::kBool:
-    case Kind::kInt: return value.int_value() != 0;
-    case Kind::kFloat: return value.float_value() != 0;
-    case Kind::kString: return !value.text().empty();
+    case Kind::kInt:
+      return value.int_value() != 0;
+    case Kind::kFloat:
+      return value.float_value() != 0;
+    case Kind::kString:
+      return !value.text().empty();
     case Kind::kList:
-    case Kind::kTuple: return !value.items().empty();
-    case Kind::kDict: return value.as<DictObject>().size() > 0;
+    case Kind::kTuple:
+      return !value.items().empty();
+    case Kind::kDict:
+      return value.as<DictObject>().size() > 0;
     case Kind::kIterator: {
       const auto& iterator = value.as<IteratorObject>();
       return iterator.once || !iterator.items.empty();
     }
-    default: return true;
+    default:
+      return true;
   }
 }
 
@@ -258,17 +288,20 @@ Result<Value> UnaryOp(Vm&, Op op, const Value& value) {
 
 Result<bool> CompareOp(Vm& vm, Op op, const Value& left, const Value& right) {
   switch (op) {
-    case Op::kEqual: return Equal(vm, left, right);
+    case Op::kEqual:
+      return Equal(vm, left, right);
     case Op::kNotEqual: {
       HEARTH_ASSIGN(const bool equal, Equal(vm, left, right));
       return !equal;
     }
-    case Op::kIn: return Contains(vm, right, left);
+    case Op::kIn:
+      return Contains(vm, right, left);
     case Op::kNotIn: {
       HEARTH_ASSIGN(const bool found, Contains(vm, right, left));
       return !found;
     }
-    default: break;
+    default:
+      break;
   }
   if (left.IsUndefined()) return UndefinedError(left);
   if (right.IsUndefined()) return UndefinedError(right);

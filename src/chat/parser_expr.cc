@@ -9,8 +9,8 @@ namespace hearth::jinja {
 namespace {
 
 Error TooDeep(const std::string& name, int line) {
-  return {Code::kResourceFull, name + ":" + std::to_string(line) +
-                                   ": the template nests too deep"};
+  return {Code::kResourceFull,
+          name + ":" + std::to_string(line) + ": the template nests too deep"};
 }
 
 struct NamedOp {
@@ -19,8 +19,8 @@ struct NamedOp {
 };
 
 constexpr NamedOp kComparisons[] = {
-    {"==", Op::kEqual},   {"!=", Op::kNotEqual},   {"<", Op::kLess},
-    {"<=", Op::kLessEqual}, {">", Op::kGreater}, {">=", Op::kGreaterEqual},
+    {"==", Op::kEqual},     {"!=", Op::kNotEqual}, {"<", Op::kLess},
+    {"<=", Op::kLessEqual}, {">", Op::kGreater},   {">=", Op::kGreaterEqual},
 };
 constexpr NamedOp kProducts[] = {
     {"*", Op::kMultiply},
@@ -188,8 +188,8 @@ Result<ExprPtr> Parser::ParseProduct() {
     const int line = Current().line;
     Next();
     HEARTH_ASSIGN(ExprPtr right, ParsePower());
-    HEARTH_ASSIGN(left, Binary(ExprKind::kBinary, op->op, line,
-                               std::move(left), std::move(right)));
+    HEARTH_ASSIGN(left, Binary(ExprKind::kBinary, op->op, line, std::move(left),
+                               std::move(right)));
   }
 }
 
@@ -259,7 +259,8 @@ Result<ExprPtr> Parser::ParsePrimary() {
       node->constant = Value::Float(token.float_value);
       Next();
       return node;
-    default: break;
+    default:
+      break;
   }
   if (AtOp("(")) return ParseParenthesis();
   if (AtOp("[")) return ParseList();

@@ -42,22 +42,31 @@ bool Parser::SkipName(const char* name) {
 
 std::string Parser::Found() const {
   switch (Current().type) {
-    case Type::kText: return "text";
-    case Type::kBlockBegin: return "'{%'";
-    case Type::kBlockEnd: return "the end of the statement";
-    case Type::kVariableBegin: return "'{{'";
-    case Type::kVariableEnd: return "the end of the print statement";
-    case Type::kString: return "a string";
+    case Type::kText:
+      return "text";
+    case Type::kBlockBegin:
+      return "'{%'";
+    case Type::kBlockEnd:
+      return "the end of the statement";
+    case Type::kVariableBegin:
+      return "'{{'";
+    case Type::kVariableEnd:
+      return "the end of the print statement";
+    case Type::kString:
+      return "a string";
     case Type::kInteger:
-    case Type::kFloat: return "a number";
-    case Type::kEnd: return "the end of the template";
-    default: return "'" + Current().text.substr(0, 40) + "'";
+    case Type::kFloat:
+      return "a number";
+    case Type::kEnd:
+      return "the end of the template";
+    default:
+      return "'" + Current().text.substr(0, 40) + "'";
   }
 }
 
 Error Parser::Fail(const std::string& message) const {
-  return {Code::kCorrupt, program_.name + ":" +
-                              std::to_string(Current().line) + ": " + message};
+  return {Code::kCorrupt, program_.name + ":" + std::to_string(Current().line) +
+                              ": " + message};
 }
 
 Result<void> Parser::ExpectOp(const char* op) {
@@ -131,8 +140,8 @@ Result<Body> Parser::ParseBody(std::initializer_list<const char*> ends) {
       body.push_back(std::move(statement));
     } else {
       if (ends.size() == 0) return body;
-      return Fail("a block has no end; expected '" + std::string(*ends.begin()) +
-                  "'");
+      return Fail("a block has no end; expected '" +
+                  std::string(*ends.begin()) + "'");
     }
   }
 }

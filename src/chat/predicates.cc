@@ -78,8 +78,7 @@ Result<Value> DivisibleBy(Vm& vm, const Value& self, const Args& args) {
   HEARTH_ASSIGN(const std::vector<Value> bound,
                 BindArgs(args, "divisibleby", {"num"}, 1));
   if (self.IsString()) return TypeError("a string cannot be divided");
-  HEARTH_ASSIGN(const Value rest,
-                BinaryOp(vm, Op::kModulo, self, bound[0]));
+  HEARTH_ASSIGN(const Value rest, BinaryOp(vm, Op::kModulo, self, bound[0]));
   return Value::Bool(rest.AsDouble() == 0);
 }
 

@@ -95,11 +95,21 @@ Result<void> AppendRepr(Vm& vm, const Value& value, std::string* out) {
     return vm.budget().BuildString(out->size());
   }
   switch (value.kind()) {
-    case Kind::kUndefined: *out += "Undefined"; return {};
-    case Kind::kNone: *out += "None"; return {};
-    case Kind::kBool: *out += value.bool_value() ? "True" : "False"; return {};
-    case Kind::kInt: *out += std::to_string(value.int_value()); return {};
-    case Kind::kFloat: *out += FloatText(value.float_value()); return {};
+    case Kind::kUndefined:
+      *out += "Undefined";
+      return {};
+    case Kind::kNone:
+      *out += "None";
+      return {};
+    case Kind::kBool:
+      *out += value.bool_value() ? "True" : "False";
+      return {};
+    case Kind::kInt:
+      *out += std::to_string(value.int_value());
+      return {};
+    case Kind::kFloat:
+      *out += FloatText(value.float_value());
+      return {};
     case Kind::kString:
       HEARTH_TRY(vm.budget().Touch(value.text().size()));
       if (value.is_markup()) *out += "Markup(";
@@ -116,15 +126,20 @@ Result<void> AppendRepr(Vm& vm, const Value& value, std::string* out) {
       HEARTH_TRY(AppendItems(vm, value.items(), out));
       *out += value.items().size() == 1 ? ",)" : ")";
       return {};
-    case Kind::kDict: return AppendDict(vm, value.as<DictObject>(), out);
+    case Kind::kDict:
+      return AppendDict(vm, value.as<DictObject>(), out);
     case Kind::kIterator:
       return AppendIterator(vm, value.as<IteratorObject>(), out);
     // Python would print what these hold, or an address.
-    case Kind::kNamespace: *out += "<Namespace>"; return {};
+    case Kind::kNamespace:
+      *out += "<Namespace>";
+      return {};
     case Kind::kFunction:
       *out += "<function " + value.as<FunctionObject>().name + ">";
       return {};
-    case Kind::kLoop: *out += "<LoopContext>"; return {};
+    case Kind::kLoop:
+      *out += "<LoopContext>";
+      return {};
   }
   return {};
 }
@@ -132,8 +147,10 @@ Result<void> AppendRepr(Vm& vm, const Value& value, std::string* out) {
 Result<std::string> ToText(Vm& vm, const Value& value) {
   std::string out;
   switch (value.kind()) {
-    case Kind::kString: return value.text();
-    case Kind::kUndefined: return out;
+    case Kind::kString:
+      return value.text();
+    case Kind::kUndefined:
+      return out;
     case Kind::kBool:
       if (vm.javascript()) {
         return std::string(value.bool_value() ? "true" : "false");
@@ -152,7 +169,8 @@ Result<std::string> ToText(Vm& vm, const Value& value) {
         return out;
       }
       break;
-    default: break;
+    default:
+      break;
   }
   HEARTH_TRY(AppendRepr(vm, value, &out));
   return out;

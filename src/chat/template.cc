@@ -30,7 +30,8 @@ Error TooDeep(const std::string& what) {
 Result<Value> ToValue(const OrderedJson& json, int depth,
                       const std::string& what) {
   switch (json.type()) {
-    case OrderedJson::value_t::boolean: return Value::Bool(json.get<bool>());
+    case OrderedJson::value_t::boolean:
+      return Value::Bool(json.get<bool>());
     case OrderedJson::value_t::number_integer:
       return Value::Int(json.get<std::int64_t>());
     case OrderedJson::value_t::number_unsigned:
@@ -62,7 +63,8 @@ Result<Value> ToValue(const OrderedJson& json, int depth,
       }
       return Value::Of(Value::Kind::kDict, std::move(dict));
     }
-    default: return Value::None();
+    default:
+      return Value::None();
   }
 }
 
@@ -162,8 +164,8 @@ const std::vector<std::string>& ChatTemplate::variables() const {
 }
 
 bool ChatTemplate::Reads(std::string_view variable) const {
-  return std::binary_search(state_->variables.begin(),
-                            state_->variables.end(), variable);
+  return std::binary_search(state_->variables.begin(), state_->variables.end(),
+                            variable);
 }
 
 const std::string& ChatTemplate::source() const { return state_->source; }

@@ -26,8 +26,9 @@ TEST(ChatTemplate, MessagesToolsAndFlagsAreVisible) {
   const OrderedJson tools = OrderedJson::parse(R"([{"z": 1, "a": 2}])");
   RenderOptions options;
   const Result<std::string> text =
-      MustParse("{{ messages[0].content }} {{ tools | tojson }} "
-                "{{ documents }} {{ add_generation_prompt }}")
+      MustParse(
+          "{{ messages[0].content }} {{ tools | tojson }} "
+          "{{ documents }} {{ add_generation_prompt }}")
           .Render(Messages(), &tools, options);
   ASSERT_TRUE(text.ok());
   EXPECT_EQ(*text, R"(Hi [{"z": 1, "a": 2}] None True)");
@@ -83,8 +84,9 @@ TEST(ChatTemplate, RaisedExceptionsKeepTheirWordsAndTheLine) {
 }
 
 TEST(ChatTemplate, ErrorsInMacrosNameTheInnerLine) {
-  EXPECT_EQ(RenderOrError("{% macro f() %}\n{{ x.y }}{% endmacro %}\n{{ f() }}"),
-            "error: t:2: 'x' is undefined");
+  EXPECT_EQ(
+      RenderOrError("{% macro f() %}\n{{ x.y }}{% endmacro %}\n{{ f() }}"),
+      "error: t:2: 'x' is undefined");
 }
 
 TEST(ChatTemplate, UnknownFiltersAreUnsupported) {
@@ -121,8 +123,8 @@ TEST(ChatTemplate, VariablesAreTheNamesReadBeforeTheyAreSet) {
       "{% set y = m %}{% endfor %}{{ y }}"
       "{% if enable_thinking is defined and not enable_thinking %}a{% endif %}"
       "{% macro f(p) %}{{ p }}{{ q }}{% endmacro %}{{ f(range(2)) }}");
-  const std::vector<std::string> expected = {"enable_thinking", "messages",
-                                             "q", "tools", "y"};
+  const std::vector<std::string> expected = {"enable_thinking", "messages", "q",
+                                             "tools", "y"};
   EXPECT_EQ(chat.variables(), expected);
   EXPECT_TRUE(chat.Reads("tools"));
   EXPECT_FALSE(chat.Reads("documents"));
@@ -133,8 +135,8 @@ TEST(ChatTemplate, NamesSetInEveryBranchAreKnownBehindIt) {
                         "{% endif %}{{ a }}")
                   .variables()
                   .empty());
-  EXPECT_TRUE(MustParse("{% if true %}{% set a = 1 %}{% endif %}{{ a }}")
-                  .Reads("a"));
+  EXPECT_TRUE(
+      MustParse("{% if true %}{% set a = 1 %}{% endif %}{{ a }}").Reads("a"));
 }
 
 TEST(ChatTemplate, DefaultIdiomStillReadsTheVariable) {
@@ -147,10 +149,13 @@ TEST(ChatTemplate, BytesThatAreNotUtf8PassThroughMessages) {
   OrderedJson messages = OrderedJson::array();
   messages.push_back({{"content", std::string("a\xff\xfe")}});
   const Result<std::string> text =
-      MustParse("{{ messages[0].content[1:] }}{{ messages[0].content | length }}")
+      MustParse(
+          "{{ messages[0].content[1:] }}{{ messages[0].content | length }}")
           .Render(messages, nullptr, {});
   ASSERT_TRUE(text.ok()) << text.error().message;
-  EXPECT_EQ(*text, "\xff\xfe" "3");
+  EXPECT_EQ(*text,
+            "\xff\xfe"
+            "3");
 }
 
 TEST(ChatTemplate, IntegersBeyond64BitsAreRefusedNotRounded) {

@@ -31,8 +31,8 @@ bool IsSpacePoint(char32_t point);
 bool IsAllSpace(std::string_view s);
 
 // str.strip() and its halves. An empty `chars` stands for whitespace.
-std::string_view StripText(std::string_view s, std::string_view chars, bool left,
-                           bool right);
+std::string_view StripText(std::string_view s, std::string_view chars,
+                           bool left, bool right);
 
 // Case mapping one to one for Latin, Greek, Cyrillic, Armenian and full-width
 // letters; U+00DF becomes "SS". Other scripts stay as they are.

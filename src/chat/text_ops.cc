@@ -8,7 +8,8 @@ namespace hearth::jinja {
 Result<std::string> ReplaceText(Vm& vm, const std::string& text,
                                 const std::string& from, const std::string& to,
                                 std::int64_t count) {
-  const std::size_t limit = count < 0 ? SIZE_MAX : static_cast<std::size_t>(count);
+  const std::size_t limit =
+      count < 0 ? SIZE_MAX : static_cast<std::size_t>(count);
   std::string out;
   std::size_t pos = 0;
   const std::size_t bytes_max = vm.budget().limits().string_bytes_max;
@@ -35,9 +36,8 @@ Result<std::string> ReplaceText(Vm& vm, const std::string& text,
   return out;
 }
 
-Result<std::string> PadText(Vm& vm, const std::string& text,
-                            std::int64_t width, std::string_view fill,
-                            char align) {
+Result<std::string> PadText(Vm& vm, const std::string& text, std::int64_t width,
+                            std::string_view fill, char align) {
   const auto length = static_cast<std::int64_t>(CountPoints(text));
   if (width <= length) return text;
   const auto n = static_cast<std::size_t>(width - length);
@@ -45,7 +45,7 @@ Result<std::string> PadText(Vm& vm, const std::string& text,
       n > vm.budget().limits().string_bytes_max ? n : n * fill.size()));
   // Python's str.center puts the odd one left when the width is odd.
   const std::size_t left =
-      align == '>' ? n
+      align == '>'   ? n
       : align == '^' ? n / 2 + (n & static_cast<std::size_t>(width) & 1)
                      : 0;
   std::string out;
@@ -65,8 +65,7 @@ std::vector<std::string> SplitLines(std::string_view text, bool keep_ends) {
                         c == 0x85 || c == 0x2028 || c == 0x2029;
     if (!breaks) continue;
     if (c == '\r' && pos < text.size() && text[pos] == '\n') ++pos;
-    lines.emplace_back(
-        text.substr(begin, (keep_ends ? pos : end) - begin));
+    lines.emplace_back(text.substr(begin, (keep_ends ? pos : end) - begin));
     begin = pos;
   }
   if (begin < text.size()) lines.emplace_back(text.substr(begin));

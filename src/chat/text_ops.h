@@ -18,9 +18,8 @@ Result<std::string> ReplaceText(Vm& vm, const std::string& text,
 
 // `n` fill characters around `text` so that it is `width` wide: all on the
 // left for align '>', on the right for '<', split for '^'.
-Result<std::string> PadText(Vm& vm, const std::string& text,
-                            std::int64_t width, std::string_view fill,
-                            char align);
+Result<std::string> PadText(Vm& vm, const std::string& text, std::int64_t width,
+                            std::string_view fill, char align);
 
 // str.splitlines.
 std::vector<std::string> SplitLines(std::string_view text, bool keep_ends);

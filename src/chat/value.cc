@@ -86,19 +86,32 @@ std::string Value::undefined_message() const {
 
 const char* Value::TypeName() const {
   switch (kind_) {
-    case Kind::kUndefined: return "Undefined";
-    case Kind::kNone: return "NoneType";
-    case Kind::kBool: return "bool";
-    case Kind::kInt: return "int";
-    case Kind::kFloat: return "float";
-    case Kind::kString: return is_markup() ? "Markup" : "str";
-    case Kind::kList: return "list";
-    case Kind::kTuple: return "tuple";
-    case Kind::kDict: return "dict";
-    case Kind::kIterator: return as<IteratorObject>().type;
-    case Kind::kNamespace: return "Namespace";
-    case Kind::kFunction: return "function";
-    case Kind::kLoop: return "LoopContext";
+    case Kind::kUndefined:
+      return "Undefined";
+    case Kind::kNone:
+      return "NoneType";
+    case Kind::kBool:
+      return "bool";
+    case Kind::kInt:
+      return "int";
+    case Kind::kFloat:
+      return "float";
+    case Kind::kString:
+      return is_markup() ? "Markup" : "str";
+    case Kind::kList:
+      return "list";
+    case Kind::kTuple:
+      return "tuple";
+    case Kind::kDict:
+      return "dict";
+    case Kind::kIterator:
+      return as<IteratorObject>().type;
+    case Kind::kNamespace:
+      return "Namespace";
+    case Kind::kFunction:
+      return "function";
+    case Kind::kLoop:
+      return "LoopContext";
   }
   return "object";
 }
@@ -106,20 +119,26 @@ const char* Value::TypeName() const {
 int Value::depth() const {
   switch (kind_) {
     case Kind::kList:
-    case Kind::kTuple: return as<ListObject>().depth;
-    case Kind::kDict: return as<DictObject>().depth();
-    case Kind::kIterator: return as<IteratorObject>().depth;
+    case Kind::kTuple:
+      return as<ListObject>().depth;
+    case Kind::kDict:
+      return as<DictObject>().depth();
+    case Kind::kIterator:
+      return as<IteratorObject>().depth;
     case Kind::kFunction:
       return object_ && as<FunctionObject>().native != nullptr
                  ? as<FunctionObject>().self.depth() + 1
                  : 1;
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
 bool HashKey(const Value& key, std::string* out) {
   switch (key.kind()) {
-    case Value::Kind::kNone: *out += 'n'; return true;
+    case Value::Kind::kNone:
+      *out += 'n';
+      return true;
     case Value::Kind::kBool:
     case Value::Kind::kInt:
       *out += 'i' + std::to_string(key.int_value());
@@ -145,7 +164,8 @@ bool HashKey(const Value& key, std::string* out) {
       }
       *out += 'e';
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -189,9 +209,9 @@ Result<std::vector<Value>> BindArgs(const Args& args, const char* what,
   std::vector<Value> bound(names.size());
   std::vector<bool> given(names.size(), false);
   if (args.positional.size() > names.size()) {
-    return {Code::kInvalidArgument,
-            std::string(what) + "() takes at most " +
-                std::to_string(names.size()) + " arguments"};
+    return {Code::kInvalidArgument, std::string(what) + "() takes at most " +
+                                        std::to_string(names.size()) +
+                                        " arguments"};
   }
   for (std::size_t i = 0; i < args.positional.size(); ++i) {
     bound[i] = args.positional[i];
@@ -213,8 +233,9 @@ Result<std::vector<Value>> BindArgs(const Args& args, const char* what,
   }
   for (std::size_t i = 0; i < n_required; ++i) {
     if (!given[i]) {
-      return {Code::kInvalidArgument, std::string(what) + "() lacks argument '" +
-                                          names.begin()[i] + "'"};
+      return {
+          Code::kInvalidArgument,
+          std::string(what) + "() lacks argument '" + names.begin()[i] + "'"};
     }
   }
   return bound;

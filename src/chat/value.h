@@ -27,8 +27,7 @@ struct Args;
 
 // What every native function, filter, test and method looks like. `self` is
 // the filtered or tested value, or the receiver of a method.
-using NativeFn = Result<Value> (*)(Vm& vm, const Value& self,
-                                   const Args& args);
+using NativeFn = Result<Value> (*)(Vm& vm, const Value& self, const Args& args);
 
 struct Object {
   virtual ~Object() = default;
@@ -46,7 +45,7 @@ class Value {
     kList,
     kTuple,
     kDict,
-    kIterator,   // generators, dict views, ranges
+    kIterator,  // generators, dict views, ranges
     kNamespace,
     kFunction,
     kLoop,
@@ -157,10 +156,10 @@ bool HashKey(const Value& key, std::string* out);
 
 struct IteratorObject : Object {
   std::vector<Value> items;
-  std::size_t next = 0;       // generators only: the first item not yet taken
+  std::size_t next = 0;  // generators only: the first item not yet taken
   const char* type = "generator";
-  bool once = true;           // a generator: no length, empty after one use
-  std::string repr;           // of a range
+  bool once = true;  // a generator: no length, empty after one use
+  std::string repr;  // of a range
   int depth = 1;
 };
 
@@ -171,7 +170,7 @@ struct NamespaceObject : Object {
 
 struct FunctionObject : Object {
   NativeFn native = nullptr;
-  Value self;         // the receiver of a method
+  Value self;  // the receiver of a method
   std::string name;
 };
 

@@ -47,7 +47,8 @@ Result<Value> LoopChanged(Vm& vm, const Value& self, const Args& args) {
 }
 
 Value MacroAttribute(const Value& value, const std::string& name) {
-  const auto& macro = static_cast<const MacroObject&>(value.as<FunctionObject>());
+  const auto& macro =
+      static_cast<const MacroObject&>(value.as<FunctionObject>());
   if (name == "name") return Value::String(macro.name);
   if (name == "arguments") {
     std::vector<Value> names;
@@ -125,8 +126,7 @@ Result<Value> Vm::GetAttribute(const Value& object, const std::string& name) {
       }
       break;
     case Kind::kNamespace:
-      for (const auto& [key, value] :
-           object.as<NamespaceObject>().attributes) {
+      for (const auto& [key, value] : object.as<NamespaceObject>().attributes) {
         if (key == name) return value;
       }
       break;
@@ -136,20 +136,23 @@ Result<Value> Vm::GetAttribute(const Value& object, const std::string& name) {
         if (name == "list") return object.items()[1];
       }
       break;
-    case Kind::kLoop: return LoopAttribute(object, name);
+    case Kind::kLoop:
+      return LoopAttribute(object, name);
     case Kind::kFunction:
       if (object.as<FunctionObject>().native == nullptr) {
         return MacroAttribute(object, name);
       }
       break;
-    default: break;
+    default:
+      break;
   }
   return NoAttribute(object, name);
 }
 
 Result<Value> Vm::GetItem(const Value& object, const Value& key) {
   switch (object.kind()) {
-    case Kind::kUndefined: return UndefinedError(object);
+    case Kind::kUndefined:
+      return UndefinedError(object);
     case Kind::kDict:
       if (key.IsString()) {
         HEARTH_TRY(budget_.Touch(key.text().size()));
@@ -175,14 +178,14 @@ Result<Value> Vm::GetItem(const Value& object, const Value& key) {
       std::int64_t i = key.int_value();
       if (i < 0) i += static_cast<std::int64_t>(CountPoints(text));
       if (i < 0 || i >= static_cast<std::int64_t>(text.size())) break;
-      const std::size_t begin =
-          PointOffset(text, static_cast<std::size_t>(i));
+      const std::size_t begin = PointOffset(text, static_cast<std::size_t>(i));
       if (begin >= text.size()) break;
       std::size_t end = begin;
       DecodePoint(text, &end);
       return Value::String(text.substr(begin, end - begin));
     }
-    default: break;
+    default:
+      break;
   }
   if (key.IsString()) return GetAttribute(object, key.text());
   return Value::Undefined(std::string("'") + object.TypeName() +
@@ -266,9 +269,9 @@ Result<void> Vm::BindMacro(const MacroObject& macro, const Args& args,
     }
   }
   if (node.uses_caller) {
-    scope->Set(program_.caller,
-               caller != nullptr ? *caller
-                                 : Value::Undefined("no caller defined"));
+    scope->Set(program_.caller, caller != nullptr
+                                    ? *caller
+                                    : Value::Undefined("no caller defined"));
   }
   if (node.uses_kwargs) {
     scope->Set(program_.kwargs, Value::Of(Kind::kDict, std::move(rest)));
@@ -343,7 +346,8 @@ Result<bool> Vm::ApplyTest(const std::string& name, const Value& input,
 Result<std::vector<Value>> Vm::Iterate(const Value& value) {
   std::vector<Value> items;
   switch (value.kind()) {
-    case Kind::kUndefined: return items;
+    case Kind::kUndefined:
+      return items;
     case Kind::kList:
     case Kind::kTuple:
       HEARTH_TRY(budget_.Step(value.items().size()));
@@ -357,9 +361,9 @@ Result<std::vector<Value>> Vm::Iterate(const Value& value) {
     case Kind::kIterator: {
       auto& iterator = value.as<IteratorObject>();
       HEARTH_TRY(budget_.Step(iterator.items.size() - iterator.next));
-      items.assign(iterator.items.begin() +
-                       static_cast<std::ptrdiff_t>(iterator.next),
-                   iterator.items.end());
+      items.assign(
+          iterator.items.begin() + static_cast<std::ptrdiff_t>(iterator.next),
+          iterator.items.end());
       if (iterator.once) iterator.next = iterator.items.size();
       return items;
     }

@@ -26,24 +26,40 @@ Result<Value> Vm::Eval(const Expr& expr) {
 
 Result<Value> Vm::EvalKind(const Expr& expr) {
   switch (expr.kind) {
-    case ExprKind::kConst: return expr.constant;
-    case ExprKind::kName: return EvalName(expr);
+    case ExprKind::kConst:
+      return expr.constant;
+    case ExprKind::kName:
+      return EvalName(expr);
     case ExprKind::kList:
-    case ExprKind::kTuple: return EvalItems(expr);
-    case ExprKind::kDict: return EvalDict(expr);
-    case ExprKind::kAttribute: return EvalAttribute(expr);
-    case ExprKind::kItem: return EvalItem(expr);
-    case ExprKind::kSlice: return TypeError("a slice stands alone");
-    case ExprKind::kCall: return EvalCall(expr, nullptr);
-    case ExprKind::kFilter: return EvalFilter(expr);
-    case ExprKind::kTest: return EvalTest(expr);
-    case ExprKind::kUnary: return EvalUnary(expr);
-    case ExprKind::kBinary: return EvalBinary(expr);
+    case ExprKind::kTuple:
+      return EvalItems(expr);
+    case ExprKind::kDict:
+      return EvalDict(expr);
+    case ExprKind::kAttribute:
+      return EvalAttribute(expr);
+    case ExprKind::kItem:
+      return EvalItem(expr);
+    case ExprKind::kSlice:
+      return TypeError("a slice stands alone");
+    case ExprKind::kCall:
+      return EvalCall(expr, nullptr);
+    case ExprKind::kFilter:
+      return EvalFilter(expr);
+    case ExprKind::kTest:
+      return EvalTest(expr);
+    case ExprKind::kUnary:
+      return EvalUnary(expr);
+    case ExprKind::kBinary:
+      return EvalBinary(expr);
     case ExprKind::kAnd:
-    case ExprKind::kOr: return EvalLogic(expr);
-    case ExprKind::kConcat: return EvalConcat(expr);
-    case ExprKind::kCompare: return EvalCompare(expr);
-    case ExprKind::kConditional: return EvalConditional(expr);
+    case ExprKind::kOr:
+      return EvalLogic(expr);
+    case ExprKind::kConcat:
+      return EvalConcat(expr);
+    case ExprKind::kCompare:
+      return EvalCompare(expr);
+    case ExprKind::kConditional:
+      return EvalConditional(expr);
   }
   return Value();
 }
@@ -107,9 +123,8 @@ Result<Value> Vm::EvalSlice(const Value& object, const Expr& slice) {
   if (object.IsString()) {
     HEARTH_TRY(budget_.BuildString(object.text().size()));
     const std::u32string points = ToPoints(object.text());
-    HEARTH_ASSIGN(
-        const std::vector<std::size_t> indices,
-        SliceIndices(bounds[0], bounds[1], bounds[2], points.size()));
+    HEARTH_ASSIGN(const std::vector<std::size_t> indices,
+                  SliceIndices(bounds[0], bounds[1], bounds[2], points.size()));
     std::string out;
     for (const std::size_t i : indices) AppendPoint(points[i], &out);
     return object.is_markup() ? Value::Markup(std::move(out))
@@ -222,8 +237,7 @@ Result<Value> Vm::EvalCompare(const Expr& expr) {
   HEARTH_ASSIGN(Value left, Eval(*expr.args[0]));
   for (std::size_t i = 0; i < expr.ops.size(); ++i) {
     HEARTH_ASSIGN(Value right, Eval(*expr.args[i + 1]));
-    HEARTH_ASSIGN(const bool holds,
-                  CompareOp(*this, expr.ops[i], left, right));
+    HEARTH_ASSIGN(const bool holds, CompareOp(*this, expr.ops[i], left, right));
     if (!holds) return Value::Bool(false);
     left = std::move(right);
   }

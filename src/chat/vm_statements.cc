@@ -86,8 +86,8 @@ Result<std::string> Vm::Run(
     std::vector<std::pair<std::string, Value>> variables) {
   scope_ = std::make_shared<Scope>();
   for (auto& [name, value] : variables) {
-    const auto it = std::find(program_.symbols.begin(), program_.symbols.end(),
-                              name);
+    const auto it =
+        std::find(program_.symbols.begin(), program_.symbols.end(), name);
     if (it == program_.symbols.end()) continue;  // never read
     scope_->Set(static_cast<int>(it - program_.symbols.begin()),
                 std::move(value));
@@ -139,9 +139,14 @@ Result<Vm::Flow> Vm::Exec(const Stmt& stmt) {
 
 Result<Vm::Flow> Vm::ExecKind(const Stmt& stmt) {
   switch (stmt.kind) {
-    case StmtKind::kText: HEARTH_TRY(Print(stmt.text)); break;
-    case StmtKind::kPrint: HEARTH_TRY(ExecPrint(*stmt.value)); break;
-    case StmtKind::kIf: return ExecIf(stmt);
+    case StmtKind::kText:
+      HEARTH_TRY(Print(stmt.text));
+      break;
+    case StmtKind::kPrint:
+      HEARTH_TRY(ExecPrint(*stmt.value));
+      break;
+    case StmtKind::kIf:
+      return ExecIf(stmt);
     case StmtKind::kFor: {
       HEARTH_ASSIGN(const Value iterable, Eval(*stmt.value));
       HEARTH_TRY(RunLoop(stmt, iterable, 0));
@@ -152,14 +157,26 @@ Result<Vm::Flow> Vm::ExecKind(const Stmt& stmt) {
       HEARTH_TRY(Assign(stmt.target, value));
       break;
     }
-    case StmtKind::kSetBlock: HEARTH_TRY(ExecSetBlock(stmt)); break;
-    case StmtKind::kMacro: HEARTH_TRY(ExecMacro(stmt)); break;
-    case StmtKind::kCall: HEARTH_TRY(ExecCall(stmt)); break;
-    case StmtKind::kFilter: HEARTH_TRY(ExecFilter(stmt)); break;
-    case StmtKind::kWith: return ExecWith(stmt);
-    case StmtKind::kScope: return ExecScoped(stmt.body);
-    case StmtKind::kBreak: return Flow::kBreak;
-    case StmtKind::kContinue: return Flow::kContinue;
+    case StmtKind::kSetBlock:
+      HEARTH_TRY(ExecSetBlock(stmt));
+      break;
+    case StmtKind::kMacro:
+      HEARTH_TRY(ExecMacro(stmt));
+      break;
+    case StmtKind::kCall:
+      HEARTH_TRY(ExecCall(stmt));
+      break;
+    case StmtKind::kFilter:
+      HEARTH_TRY(ExecFilter(stmt));
+      break;
+    case StmtKind::kWith:
+      return ExecWith(stmt);
+    case StmtKind::kScope:
+      return ExecScoped(stmt.body);
+    case StmtKind::kBreak:
+      return Flow::kBreak;
+    case StmtKind::kContinue:
+      return Flow::kContinue;
   }
   return Flow::kNext;
 }
