@@ -1,0 +1,202 @@
+// The program as a user meets it: streams, exit codes, JSON, files.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "testing/model_paths.h"
+#include "testing/temp_dir.h"
+
+namespace hearth {
+namespace {
+
+struct Ran {
+  int exit_code = -1;
+  std::string out, err;
+};
+
+// Runs the program with shell-quoted arguments.
+Ran Run(const TempDir& dir, const std::string& arguments) {
+  const std::string err_file = dir.path() + "/stderr";
+  const std::string command = std::string(HEARTH_PROGRAM) + " " + arguments +
+                              " 2>" + err_file + " </dev/null";
+  Ran ran;
+  FILE* pipe = ::popen(command.c_str(), "r");
+  char buffer[4096];
+  std::size_t n;
+  while ((n = std::fread(buffer, 1, sizeof(buffer), pipe)) > 0) {
+    ran.out.append(buffer, n);
+  }
+  const int status = ::pclose(pipe);
+  ran.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  ran.err = *ReadTextFile(err_file);
+  return ran;
+}
+
+const std::string kPrompt =
+    " --prompt 'Once upon a time there was a cat. The cat saw a big dog and "
+    "ran away. The dog was sad and wanted to play with the cat.' --temp 0 ";
+
+TEST(Program, ColdAndHotRunsPrintTheSameTextAlone) {
+  TempDir dir;
+  const std::string sample = "sample " + kStories260K + kPrompt +
+                             "-n 40 --prompt-cache-dir " + dir.path() + "/s";
+  const Ran cold = Run(dir, sample);
+  const Ran hot = Run(dir, sample);
+  EXPECT_EQ(cold.exit_code, 0) << cold.err;
+  EXPECT_EQ(hot.exit_code, 0);
+  EXPECT_EQ(cold.out, hot.out);
+  EXPECT_FALSE(cold.out.empty());
+  EXPECT_NE(cold.err.find(" 0 reused"), std::string::npos) << cold.err;
+  EXPECT_NE(hot.err.find("reused (disk"), std::string::npos) << hot.err;
+  for (const char* other : {"--no-cache", "--kv-growth concat",
+                            "--kv-preallocate", "--no-kv-preallocate"}) {
+    const Ran ran = Run(dir, "sample " + kStories260K + kPrompt + "-n 40 " + other);
+    EXPECT_EQ(ran.out, cold.out) << other << ran.err;
+  }
+}
+
+TEST(Program, JsonHasEveryFieldAndNothingElseIsOnStdout) {
+  TempDir dir;
+  const Ran ran = Run(dir, "sample " + kStories260K + kPrompt +
+                               "-n 5 --json --kv-quantize fp16");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const auto json = ParseJson(ran.out, "stdout");
+  ASSERT_TRUE(json.ok()) << ran.out;
+  for (const char* key :
+       {"text", "token_ids", "prompt_tokens", "reused_tokens", "reuse_tier",
+        "miss_reason", "start_ms", "ttft_ms", "prefill_ms", "decode_tokens",
+        "decode_tokens_per_s", "kv_tokens", "kv_logical_bytes",
+        "kv_physical_bytes"}) {
+    EXPECT_TRUE(json->contains(key)) << key;
+  }
+  EXPECT_EQ((*json)["token_ids"].size(), 5u);
+  const int tokens = (*json)["kv_tokens"].get<int>();
+  EXPECT_EQ(tokens, (*json)["prompt_tokens"].get<int>() + 4);
+  // 5 layers x 4 KV heads x 8 dims x keys and values x 2 bytes.
+  EXPECT_EQ((*json)["kv_logical_bytes"].get<int>(), tokens * 5 * 4 * 8 * 2 * 2);
+  EXPECT_GE((*json)["ttft_ms"].get<double>(), (*json)["start_ms"].get<double>());
+}
+
+TEST(Program, WrongUsageIsRefusedWithCode2AndTheRemedy) {
+  TempDir dir;
+  const struct {
+    std::string arguments, says;
+  } cases[] = {
+      {"", "subcommand"},
+      {"sample --nonsense", "nonsense"},
+      {"sample " + kStories260K, "--prompt"},
+      {"sample " + kStories260K + kPrompt + "--kv-quantize int3", "fp32, fp16"},
+      {"sample " + kStories260K + kPrompt + "--kv-growth sideways", "in-place"},
+      {"sample " + kStories260K + kPrompt + "--no-cache --prompt-cache-dir x",
+       "leave one out"},
+      {"sample " + kStories260K + kPrompt + "--kv-growth concat --kv-preallocate",
+       "in-place"},
+      {"sample " + kStories260K + kPrompt + "--top-p 2", "top-p"},
+      {"sample --context 2000 -p x", "learned positions"},
+      {"sample " + kStories260K + " -p ''  --temp 0 --context 0", "context"},
+      {"init colossal --out " + dir.path() + "/x", "behemoth"},
+      {"init tiny --kv-heads 3 --out " + dir.path() + "/x", "heads"},
+  };
+  for (const auto& c : cases) {
+    const Ran ran = Run(dir, c.arguments);
+    EXPECT_EQ(ran.exit_code, 2) << c.arguments << "\n" << ran.err;
+    EXPECT_NE(ran.err.find(c.says), std::string::npos)
+        << c.arguments << "\n" << ran.err;
+    EXPECT_TRUE(ran.out.empty()) << ran.out;
+  }
+}
+
+TEST(Program, MissingOrForeignModelsAreNamed) {
+  TempDir dir;
+  std::ofstream(dir.path() + "/notes.txt") << "not a model at all";
+  const Ran missing = Run(dir, "sample " + dir.path() + "/none.gguf -p x");
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_NE(missing.err.find("none.gguf"), std::string::npos) << missing.err;
+  const Ran foreign = Run(dir, "inspect " + dir.path() + "/notes.txt");
+  EXPECT_NE(foreign.exit_code, 0);
+  EXPECT_NE(foreign.err.find("notes.txt"), std::string::npos) << foreign.err;
+}
+
+TEST(Program, EveryPresetThatFitsATestRunsFromInit) {
+  TempDir dir;
+  for (const std::string preset : {"tiny", "small", "huge"}) {
+    for (const std::string kv_heads : {"", " --kv-heads 2"}) {
+      const std::string model = dir.path() + "/" + preset + ".tinygpt";
+      const Ran init =
+          Run(dir, "init " + preset + kv_heads + " --seed 3 --out " + model);
+      ASSERT_EQ(init.exit_code, 0) << init.err;
+      const Ran ran = Run(dir, "sample " + model + " -p hello -n 4 --temp 0 --json");
+      ASSERT_EQ(ran.exit_code, 0) << ran.err;
+      const Json json = *ParseJson(ran.out, "stdout");
+      // Layers x KV heads x 32 x 2 x 4 bytes.
+      const int layers = preset == "tiny" ? 4 : preset == "small" ? 6 : 12;
+      const int heads = !kv_heads.empty() ? 2
+                        : preset == "tiny" ? 4
+                        : preset == "small" ? 6
+                                            : 8;
+      EXPECT_EQ(json["kv_logical_bytes"].get<int>(),
+                json["kv_tokens"].get<int>() * layers * heads * 32 * 2 * 4);
+    }
+  }
+}
+
+TEST(Program, TokenizeAndDetokenizeAreInverse) {
+  TempDir dir;
+  const std::string text = "Lily\'s ball — 100% «röd» 🙂\n";
+  std::ofstream(dir.path() + "/text") << text;
+  for (const std::string& model : {std::string(), kHfLlama, kHfQwen2}) {
+    const Ran ids = Run(dir, "tokenize " + model + " --no-special --file " +
+                                 dir.path() + "/text --json");
+    ASSERT_EQ(ids.exit_code, 0) << ids.err;
+    std::ofstream(dir.path() + "/ids") << ids.out;
+    const Ran back = Run(dir, "detokenize " + model + " --file " + dir.path() + "/ids");
+    EXPECT_EQ(back.out, text) << model;
+  }
+}
+
+TEST(Program, LogitsDoNotDependOnChunks) {
+  TempDir dir;
+  std::ofstream(dir.path() + "/ids.json") << "[1, 5, 9, 200, 4, 7, 300, 2, 8, 1]";
+  std::string first;
+  for (const std::string chunks : {"", " --chunks 1", " --chunks 3,4,1"}) {
+    const Ran ran = Run(dir, "logits " + kHfLlama + " --ids " + dir.path() +
+                                 "/ids.json --out " + dir.path() + "/l" + chunks);
+    ASSERT_EQ(ran.exit_code, 0) << ran.err;
+    const std::string bytes = *ReadTextFile(dir.path() + "/l");
+    if (first.empty()) first = bytes;
+    EXPECT_EQ(bytes, first) << chunks;
+  }
+}
+
+TEST(Program, ReadOnlyCacheDirectoryWarnsOnceAndGoesOn) {
+  // /proc takes no directories, not even from root.
+  TempDir dir;
+  const Ran ran = Run(dir, "sample " + kStories260K + kPrompt +
+                               "-n 4 --prompt-cache-dir /proc/hearth-cannot-be");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_FALSE(ran.out.empty());
+  EXPECT_NE(ran.err.find("prompt cache"), std::string::npos) << ran.err;
+}
+
+TEST(Program, InterruptEndsTheRunButNotTheSave) {
+  TempDir dir;
+  const std::string command =
+      "timeout --preserve-status -s INT 1.5 " + std::string(HEARTH_PROGRAM) +
+      " sample -p 'Once upon a time in a small house by the sea there lived an "
+      "old man who had a dog.' --no-cache -n 1000 --ignore-eos --context 1024 "
+      "> " + dir.path() + "/out 2>" + dir.path() + "/err";
+  const int status = std::system(command.c_str());
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130) << *ReadTextFile(dir.path() + "/err");
+  EXPECT_NE(ReadTextFile(dir.path() + "/err")->find("interrupted"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace hearth
