@@ -1,5 +1,6 @@
 // Tokens to syntax tree: a recursive descent over the Jinja grammar, split in
-// parser_expr.cc and parser_stmt.cc.
+// parser.cc (tokens), parser_expr.cc and parser_suffix.cc (expressions) and
+// parser_stmt.cc (statements).
 #pragma once
 
 #include <initializer_list>
