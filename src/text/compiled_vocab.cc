@@ -136,7 +136,7 @@ std::vector<std::int32_t> TakeIds(ByteReader& in) {
   const auto n = in.Read<std::uint32_t>();
   const ByteSpan bytes = in.Take(std::uint64_t{n} * 4);
   std::vector<std::int32_t> ids(bytes.size() / 4);
-  std::memcpy(ids.data(), bytes.data(), bytes.size());
+  if (!ids.empty()) std::memcpy(ids.data(), bytes.data(), bytes.size());
   return ids;
 }
 

@@ -98,13 +98,17 @@ Result<std::unique_ptr<PipelineTokenizer>> PipelineTokenizer::Make(
                                 " is outside the vocabulary of " +
                                 std::to_string(size)};
   };
-  for (const auto& token : spec.added)
+  if (spec.bos) HEARTH_TRY(check("bos", *spec.bos));
+  if (spec.eos) HEARTH_TRY(check("eos", *spec.eos));
+  if (spec.bpe.unk_id != kNoId) {
+    HEARTH_TRY(check("unknown", static_cast<std::int32_t>(spec.bpe.unk_id)));
+  }
+  for (const auto& token : spec.added) {
     HEARTH_TRY(check("added token", token.id));
+  }
   for (const auto id : spec.before) HEARTH_TRY(check("template", id));
   for (const auto id : spec.after) HEARTH_TRY(check("template", id));
   for (const auto id : spec.ends) HEARTH_TRY(check("end token", id));
-  if (spec.bos) HEARTH_TRY(check("bos", *spec.bos));
-  if (spec.eos) HEARTH_TRY(check("eos", *spec.eos));
 
   std::unique_ptr<PipelineTokenizer> made(new PipelineTokenizer);
   HEARTH_ASSIGN(made->normalizer_, Normalizer::Make(spec.normalizers, what));

@@ -6,6 +6,7 @@
 // Threads none: each thread has its own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -42,7 +43,7 @@ class WordCache {
     line.length = static_cast<std::uint8_t>(word.size());
     line.n_ids = static_cast<std::uint8_t>(n_ids);
     std::memcpy(line.text, word.data(), word.size());
-    std::memcpy(line.ids, ids, n_ids * sizeof(ids[0]));
+    std::copy_n(ids, n_ids, line.ids);
   }
 
  private:
