@@ -11,8 +11,10 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "base/bytes.h"
+#include "kernels/generic/tile_rows.h"
 #include "kernels/isa_tables.h"
 #include "kernels/target_region.h"
 #include "tensor/dtype.h"

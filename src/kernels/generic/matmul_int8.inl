@@ -9,27 +9,15 @@
 // A further block format is one more struct like Q8Blocks: how to make a tile
 // (vec/int8_scalar.h) and how to dot it.
 
-// Sixteen rows of the weight matrix; when fewer are left the last one repeats.
-struct RowPointers {
-  const std::byte* row[kLanes];
-
-  RowPointers(const WeightMatrix& w, std::int64_t n, std::int64_t row_bytes) {
-    for (std::int64_t i = 0; i < kLanes; ++i) {
-      row[i] = w.data + std::min(n + i, w.n_out - 1) * row_bytes;
-    }
-  }
-};
-
 struct Q8Blocks {
   static constexpr std::int64_t kBytes = 34;  // f16 scale, 32 int8
 
-  HEARTH_INLINE static void Unpack(const RowPointers& rows, std::int64_t block,
-                                   Bytes64* tile) {
+  HEARTH_INLINE static void Unpack(const TileRows& rows, Bytes64* tile) {
     for (int half = 0; half < 2; ++half) {
       Bytes64* t = tile + 4 * half;
       HEARTH_UNROLL
       for (int i = 0; i < 4; ++i) {
-        t[i] = LoadQuarters(rows.row + i, block * kBytes + 2 + 16 * half);
+        t[i] = LoadQuarters(rows, i, 2 + 16 * half);
       }
       Transpose4(t);
       HEARTH_UNROLL
@@ -47,12 +35,11 @@ struct Q8Blocks {
 struct Q4Blocks {
   static constexpr std::int64_t kBytes = 18;  // f16 scale, 16 bytes of nibbles
 
-  HEARTH_INLINE static void Unpack(const RowPointers& rows, std::int64_t block,
-                                   Bytes64* tile) {
+  HEARTH_INLINE static void Unpack(const TileRows& rows, Bytes64* tile) {
     Bytes64 both[4];
     HEARTH_UNROLL
     for (int i = 0; i < 4; ++i) {
-      both[i] = LoadQuarters(rows.row + i, block * kBytes + 2);
+      both[i] = LoadQuarters(rows, i, 2);
     }
     Transpose4(both);
     HEARTH_UNROLL
@@ -79,7 +66,7 @@ template <class Blocks>
 struct StreamedTiles {
   static constexpr std::int64_t kSweep = kLanes * Blocks::kBytes;
 
-  RowPointers rows;
+  TileRows rows;
   const std::byte* ahead;  // the sixteen rows that come next
 
   HEARTH_INLINE Floats Fetch(std::int64_t block, Bytes64* tile) const {
@@ -90,8 +77,9 @@ struct StreamedTiles {
     for (std::int64_t line = 0; line < kSweep; line += 64) {
       __builtin_prefetch(ahead + block * kSweep + line, 0, 2);
     }
-    Blocks::Unpack(rows, block, tile);
-    return GatherF16(rows.row, block * Blocks::kBytes);
+    const TileRows at = rows.At(block * Blocks::kBytes);
+    Blocks::Unpack(at, tile);
+    return GatherF16(at);
   }
 };
 
@@ -125,6 +113,35 @@ HEARTH_INLINE void StoreOutputs(const MatmulOutput& out, std::int64_t row,
     StoreN(y, sums, count);
   }
 }
+
+// Which sixteen weight rows give outputs [n, n + count). At the end of the
+// matrix the rows step back and the first `lane` lanes belong to earlier
+// outputs. A matrix of fewer than sixteen rows gives one output at a time.
+struct TilePlace {
+  TileRows rows;
+  int lane;
+  int count;
+
+  TilePlace(const WeightMatrix& w, std::int64_t n, std::int64_t n_end,
+            std::int64_t row_bytes)
+      : rows(w.data + n * row_bytes, 0), lane(0), count(1) {
+    if (w.n_out < kLanes) return;
+    const std::int64_t first = std::min(n, w.n_out - kLanes);
+    rows = TileRows(w.data + first * row_bytes, row_bytes);
+    lane = static_cast<int>(n - first);
+    count = static_cast<int>(std::min<std::int64_t>(kLanes, n_end - n));
+  }
+
+  HEARTH_INLINE void Put(const MatmulOutput& out, std::int64_t row,
+                         std::int64_t n, Floats sums) const {
+    if (lane > 0) {
+      float lanes[2 * kLanes] = {};
+      Store(lanes, sums);
+      sums = Load(lanes + lane);
+    }
+    StoreOutputs(out, row, n, count, sums);
+  }
+};
 
 // sums[r][p] for kRows packed rows, `row_bytes` apart, and kPanels times
 // sixteen outputs.
@@ -191,27 +208,27 @@ void Int8Rows(int n_rows, const Tiles* tiles, const std::byte* packed,
 }
 
 template <class Blocks>
-PanelTiles UnpackPanel(const RowPointers& rows, std::int64_t n_blocks,
+PanelTiles UnpackPanel(const TileRows& rows, std::int64_t n_blocks,
                        std::byte* scratch) {
   std::byte* scales = scratch + n_blocks * kTileBytes;
   for (std::int64_t b = 0; b < n_blocks; ++b) {
     Bytes64 tile[kTileVectors];
-    Blocks::Unpack(rows, b, tile);
+    const TileRows at = rows.At(b * Blocks::kBytes);
+    Blocks::Unpack(at, tile);
     HEARTH_UNROLL
     for (int j = 0; j < kTileVectors; ++j) {
       StoreBytes64(scratch + b * kTileBytes + 64 * j, tile[j]);
     }
-    Store(reinterpret_cast<float*>(scales + b * 64),
-          GatherF16(rows.row, b * Blocks::kBytes));
+    Store(reinterpret_cast<float*>(scales + b * 64), GatherF16(at));
   }
   return {scratch, scales};
 }
 
-// All rows, kRows at a time, for outputs [n, n_end), at most 16 * kPanels.
+// All rows, kRows at a time, for the outputs of kPanels places from n on.
 template <class Blocks, int kRows, int kPanels, class Tiles>
-void Int8Columns(const Tiles* tiles, const WeightMatrix& w,
-                 const std::byte* packed, int n_rows, std::int64_t n,
-                 std::int64_t n_end, const MatmulOutput& out) {
+void Int8Columns(const Tiles* tiles, const TilePlace* places,
+                 const WeightMatrix& w, const std::byte* packed, int n_rows,
+                 std::int64_t n, const MatmulOutput& out) {
   const auto row_bytes =
       static_cast<std::int64_t>(PackedRowBytes(w.dtype, w.n_in));
   for (int r = 0; r < n_rows; r += kRows) {
@@ -221,27 +238,43 @@ void Int8Columns(const Tiles* tiles, const WeightMatrix& w,
                                      row_bytes, w.n_in / kGroup, sums);
     for (int i = 0; i < rows; ++i) {
       for (int p = 0; p < kPanels; ++p) {
-        const std::int64_t first = n + p * kLanes;
-        const auto count = std::min<std::int64_t>(kLanes, n_end - first);
-        StoreOutputs(out, r + i, first, static_cast<int>(count), sums[i][p]);
+        places[p].Put(out, r + i, n + p * kLanes, sums[i][p]);
       }
     }
   }
 }
 
+template <class Blocks>
+void Int8Stream(const WeightMatrix& w, const std::byte* packed, int n_rows,
+                std::int64_t n_begin, std::int64_t n_end,
+                const MatmulOutput& out) {
+  const std::int64_t row_bytes = w.n_in / kGroup * Blocks::kBytes;
+  for (std::int64_t n = n_begin; n < n_end;) {
+    const TilePlace place(w, n, n_end, row_bytes);
+    const StreamedTiles<Blocks> tiles{place.rows,
+                                      w.data + (n + kLanes) * row_bytes};
+    Int8Columns<Blocks, kStreamRows, 1>(&tiles, &place, w, packed, n_rows, n,
+                                        out);
+    n += place.count;
+  }
+}
+
 // Unpacks kPanels times sixteen outputs and uses them for every row.
-template <class Blocks, int kPanels>
-void Int8Panels(const WeightMatrix& w, const std::byte* packed, int n_rows,
-                std::int64_t n, std::int64_t n_end, const MatmulOutput& out,
+template <class Blocks, int kPanels, std::size_t... kIndex>
+void Int8Panels(std::index_sequence<kIndex...>, const WeightMatrix& w,
+                const std::byte* packed, int n_rows, std::int64_t n,
+                std::int64_t n_end, const MatmulOutput& out,
                 std::byte* scratch) {
   const std::int64_t n_blocks = w.n_in / kGroup;
+  const TilePlace places[kPanels] = {
+      TilePlace(w, n + std::int64_t{kIndex} * kLanes, n_end,
+                n_blocks * Blocks::kBytes)...};
   PanelTiles tiles[kPanels];
   for (int p = 0; p < kPanels; ++p) {
-    const RowPointers rows(w, n + p * kLanes, n_blocks * Blocks::kBytes);
-    tiles[p] = UnpackPanel<Blocks>(rows, n_blocks,
+    tiles[p] = UnpackPanel<Blocks>(places[p].rows, n_blocks,
                                    scratch + p * n_blocks * kPanelBlockBytes);
   }
-  Int8Columns<Blocks, kPanelRows, kPanels>(tiles, w, packed, n_rows, n, n_end,
+  Int8Columns<Blocks, kPanelRows, kPanels>(tiles, places, w, packed, n_rows, n,
                                            out);
 }
 
@@ -249,22 +282,18 @@ template <class Blocks>
 void MatmulInt8(const WeightMatrix& w, const std::byte* packed, int n_rows,
                 std::int64_t n_begin, std::int64_t n_end,
                 const MatmulOutput& out, std::byte* scratch) {
-  const std::int64_t row_bytes = w.n_in / kGroup * Blocks::kBytes;
-  std::int64_t n = n_begin;
-  if (n_rows <= kStreamRows) {
-    for (; n < n_end; n += kLanes) {
-      const RowPointers rows(w, n, row_bytes);
-      const StreamedTiles<Blocks> tiles{rows, rows.row[0] + kLanes * row_bytes};
-      Int8Columns<Blocks, kStreamRows, 1>(&tiles, w, packed, n_rows, n, n_end,
-                                          out);
-    }
+  if (n_rows <= kStreamRows || w.n_out < kLanes) {
+    Int8Stream<Blocks>(w, packed, n_rows, n_begin, n_end, out);
     return;
   }
+  std::int64_t n = n_begin;
   for (; n + (kPanelCount - 1) * kLanes < n_end; n += kPanelCount * kLanes) {
-    Int8Panels<Blocks, kPanelCount>(w, packed, n_rows, n, n_end, out, scratch);
+    Int8Panels<Blocks, kPanelCount>(std::make_index_sequence<kPanelCount>(), w,
+                                    packed, n_rows, n, n_end, out, scratch);
   }
   for (; n < n_end; n += kLanes) {
-    Int8Panels<Blocks, 1>(w, packed, n_rows, n, n_end, out, scratch);
+    Int8Panels<Blocks, 1>(std::make_index_sequence<1>(), w, packed, n_rows, n,
+                          n_end, out, scratch);
   }
 }
 

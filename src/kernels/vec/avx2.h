@@ -57,18 +57,14 @@ HEARTH_INLINE void StoreF16(std::byte* p, Floats a) {
   _mm_storeu_si128(out, _mm256_cvtps_ph(a.lo, _MM_FROUND_TO_NEAREST_INT));
   _mm_storeu_si128(out + 1, _mm256_cvtps_ph(a.hi, _MM_FROUND_TO_NEAREST_INT));
 }
-HEARTH_INLINE __m128i GatherHalves8(const std::byte* const* rows,
-                                    std::int64_t offset) {
-  const auto half = [rows, offset](int i) {
-    return static_cast<short>(LoadLe<std::uint16_t>(rows[i] + offset));
-  };
-  return _mm_set_epi16(half(7), half(6), half(5), half(4), half(3), half(2),
-                       half(1), half(0));
+// By way of general registers: sixteen 2-byte inserts would crowd the shuffle
+// ports that the tile itself needs.
+HEARTH_INLINE __m128i Halves8(const TileRows& rows, int q) {
+  return _mm_set_epi64x(static_cast<std::int64_t>(rows.Halves4(q + 1)),
+                        static_cast<std::int64_t>(rows.Halves4(q)));
 }
-HEARTH_INLINE Floats GatherF16(const std::byte* const* rows,
-                               std::int64_t offset) {
-  return {_mm256_cvtph_ps(GatherHalves8(rows, offset)),
-          _mm256_cvtph_ps(GatherHalves8(rows + 8, offset))};
+HEARTH_INLINE Floats GatherF16(const TileRows& rows) {
+  return {_mm256_cvtph_ps(Halves8(rows, 0)), _mm256_cvtph_ps(Halves8(rows, 2))};
 }
 HEARTH_INLINE Ints LoadNibbles(const std::byte* p) {
   const __m128i packed = _mm_cvtsi64_si128(LoadLe<std::int64_t>(p));

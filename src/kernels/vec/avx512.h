@@ -44,18 +44,15 @@ HEARTH_INLINE void StoreF16(std::byte* p, Floats a) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
                       _mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT));
 }
-HEARTH_INLINE __m128i GatherHalves8(const std::byte* const* rows,
-                                    std::int64_t offset) {
-  const auto half = [rows, offset](int i) {
-    return static_cast<short>(LoadLe<std::uint16_t>(rows[i] + offset));
-  };
-  return _mm_set_epi16(half(7), half(6), half(5), half(4), half(3), half(2),
-                       half(1), half(0));
+// By way of general registers: sixteen 2-byte inserts would crowd the shuffle
+// ports that the tile itself needs.
+HEARTH_INLINE __m128i Halves8(const TileRows& rows, int q) {
+  return _mm_set_epi64x(static_cast<std::int64_t>(rows.Halves4(q + 1)),
+                        static_cast<std::int64_t>(rows.Halves4(q)));
 }
-HEARTH_INLINE Floats GatherF16(const std::byte* const* rows,
-                               std::int64_t offset) {
-  return {_mm512_cvtph_ps(_mm256_set_m128i(GatherHalves8(rows + 8, offset),
-                                           GatherHalves8(rows, offset)))};
+HEARTH_INLINE Floats GatherF16(const TileRows& rows) {
+  return {
+      _mm512_cvtph_ps(_mm256_set_m128i(Halves8(rows, 2), Halves8(rows, 0)))};
 }
 HEARTH_INLINE Ints LoadNibbles(const std::byte* p) {
   const __m128i packed = _mm_cvtsi64_si128(LoadLe<std::int64_t>(p));

@@ -19,12 +19,11 @@ HEARTH_INLINE void StoreBytes64(std::byte* p, Bytes64 a) {
   _mm256_storeu_si256(out, a.lo);
   _mm256_storeu_si256(out + 1, a.hi);
 }
-HEARTH_INLINE Bytes64 LoadQuarters(const std::byte* const* rows,
-                                   std::int64_t offset) {
-  return {_mm256_set_m128i(LoadBytes16(rows[4] + offset),
-                           LoadBytes16(rows[0] + offset)),
-          _mm256_set_m128i(LoadBytes16(rows[12] + offset),
-                           LoadBytes16(rows[8] + offset))};
+HEARTH_INLINE Bytes64 LoadQuarters(const TileRows& rows, int i, int offset) {
+  return {_mm256_set_m128i(LoadBytes16(rows.Row(i + 4) + offset),
+                           LoadBytes16(rows.Row(i) + offset)),
+          _mm256_set_m128i(LoadBytes16(rows.Row(i + 12) + offset),
+                           LoadBytes16(rows.Row(i + 8) + offset))};
 }
 HEARTH_INLINE void Transpose4(__m256i& a, __m256i& b, __m256i& c, __m256i& d) {
   const __m256i ab_low = _mm256_unpacklo_epi32(a, b);

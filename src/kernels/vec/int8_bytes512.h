@@ -20,12 +20,11 @@ HEARTH_INLINE void StoreBytes64(std::byte* p, Bytes64 a) {
 HEARTH_INLINE __m128i LoadBytes16(const std::byte* p) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
 }
-HEARTH_INLINE Bytes64 LoadQuarters(const std::byte* const* rows,
-                                   std::int64_t offset) {
-  __m512i v = _mm512_castsi128_si512(LoadBytes16(rows[0] + offset));
-  v = _mm512_inserti32x4(v, LoadBytes16(rows[4] + offset), 1);
-  v = _mm512_inserti32x4(v, LoadBytes16(rows[8] + offset), 2);
-  v = _mm512_inserti32x4(v, LoadBytes16(rows[12] + offset), 3);
+HEARTH_INLINE Bytes64 LoadQuarters(const TileRows& rows, int i, int offset) {
+  __m512i v = _mm512_castsi128_si512(LoadBytes16(rows.Row(i) + offset));
+  v = _mm512_inserti32x4(v, LoadBytes16(rows.Row(i + 4) + offset), 1);
+  v = _mm512_inserti32x4(v, LoadBytes16(rows.Row(i + 8) + offset), 2);
+  v = _mm512_inserti32x4(v, LoadBytes16(rows.Row(i + 12) + offset), 3);
   return {v};
 }
 HEARTH_INLINE void Transpose4(Bytes64* t) {

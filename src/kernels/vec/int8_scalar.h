@@ -23,12 +23,12 @@ HEARTH_INLINE Bytes64 LoadBytes64(const std::byte* p) {
 HEARTH_INLINE void StoreBytes64(std::byte* p, Bytes64 a) {
   std::memcpy(p, a.v, sizeof(a.v));
 }
-// 16 bytes from each of rows[0], rows[4], rows[8] and rows[12].
-HEARTH_INLINE Bytes64 LoadQuarters(const std::byte* const* rows,
-                                   std::int64_t offset) {
+// 16 bytes, from `offset` on, of each of rows i, i + 4, i + 8 and i + 12.
+HEARTH_INLINE Bytes64 LoadQuarters(const TileRows& rows, int i, int offset) {
   Bytes64 r;
-  for (int i = 0; i < 4; ++i)
-    std::memcpy(r.v + 16 * i, rows[4 * i] + offset, 16);
+  for (int q = 0; q < 4; ++q) {
+    std::memcpy(r.v + 16 * q, rows.Row(i + 4 * q) + offset, 16);
+  }
   return r;
 }
 // Within each 16-byte lane: 32-bit unit j of vector i and unit i of vector j

@@ -64,11 +64,10 @@ HEARTH_INLINE Floats LoadBf16(const std::byte* p) {
 HEARTH_INLINE void StoreF16(std::byte* p, Floats a) {
   for (int i = 0; i < kLanes; ++i) StoreLe(p + 2 * i, ToF16(a.v[i]).bits);
 }
-// Lane i is the f16 at rows[i] + offset.
-HEARTH_INLINE Floats GatherF16(const std::byte* const* rows,
-                               std::int64_t offset) {
+// Lane i is the f16 at the start of row i.
+HEARTH_INLINE Floats GatherF16(const TileRows& rows) {
   Floats r;
-  HEARTH_LANES(ToFloat(F16{LoadLe<std::uint16_t>(rows[i] + offset)}));
+  HEARTH_LANES(ToFloat(F16{LoadLe<std::uint16_t>(rows.Row(i))}));
 }
 // 16 nibbles from 8 bytes, low nibble first.
 HEARTH_INLINE Ints LoadNibbles(const std::byte* p) {
