@@ -128,7 +128,10 @@ Result<void> MappedFile::Populate() const {
   while (size_ > 0 && ::madvise(start, size_, MADV_POPULATE_READ) != 0) {
     if (errno == EINTR || errno == EAGAIN) continue;
     if (errno == EINVAL) break;  // a kernel before 5.14: pages come on touch
-    return {Code::kIo, path_ + ": cannot be read: " + ErrnoText(errno)};
+    // The system's way of saying that the disk did not deliver the page.
+    const bool unreadable = errno == EFAULT || errno == EHWPOISON;
+    return {unreadable ? Code::kCorrupt : Code::kIo,
+            path_ + ": cannot be read: " + ErrnoText(errno)};
   }
 #endif
   return {};

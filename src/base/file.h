@@ -40,9 +40,9 @@ class MappedFile {
   ByteSpan bytes() const { return {data_, size_}; }
   const FileStamp& stamp() const { return stamp_; }
   const std::string& path() const { return path_; }
-  // Reads the whole file into memory and maps every page now. kIo when the
+  // Reads the whole file into memory and maps every page now. kCorrupt when the
   // disk cannot deliver a page: without this call the first touch of that page
-  // would end the process (SIGBUS).
+  // would end the process (SIGBUS). kIo: no memory, and the like.
   Result<void> Populate() const;
   // Hints for the kernel; never fail.
   void AdviseWillNeed(std::size_t offset, std::size_t length) const;

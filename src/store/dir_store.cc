@@ -1,15 +1,11 @@
 #include "store/dir_store.h"
 
 #include <algorithm>
-#include <ctime>
-#include <map>
 #include <utility>
 
-#include "store/bundle.h"
 #include "store/layout.h"
 #include "store/prompt_file.h"
 #include "store/root.h"
-#include "store/sidecar.h"
 
 namespace hearth {
 
@@ -19,6 +15,7 @@ struct DirStore::Search {
   std::span<const std::int32_t> tokens;
   Digest root_id;
   Digest parent;  // id of the last block found, or root_id
+  std::int64_t now_ns;
   StoreMatch match;
 
   std::span<const std::int32_t> rest() const {
@@ -28,6 +25,8 @@ struct DirStore::Search {
     return {identity.model_id,   identity.format_id, root_id, parent,
             ChildId(parent, of), of};
   }
+  // The last use of the block found next.
+  std::int64_t Stamp() const { return StampAt(now_ns, match.blocks.size()); }
   void Take(StoredBlock block) {
     parent = block.id;
     match.n_tokens += block.n_tokens;
@@ -37,8 +36,8 @@ struct DirStore::Search {
 
 namespace {
 
-// Open files of one batch: enough to keep the disk busy, far from any limit.
-constexpr std::size_t kBlocksAtOnce = 32;
+// Block ids kept in memory to know the chain in use; some 100 bytes each.
+constexpr std::size_t kRememberedMax = std::size_t{1} << 20;
 
 // Damage and foreign files are set aside; what a later version wrote, or the
 // system would not let us read, stays where it is.
@@ -56,15 +55,52 @@ std::string TokenRange(std::size_t first, std::size_t count) {
 DirStore::DirStore(std::string root, const StoreOptions& options)
     : root_(std::move(root)),
       options_(options),
-      ops_(options.file_ops ? *options.file_ops : FileOps::System()) {}
+      ops_(options.file_ops ? *options.file_ops : FileOps::System()) {
+  limits_.disk_budget_bytes = options.disk_budget_bytes;
+  limits_.free_space_reserve_bytes = options.free_space_reserve_bytes;
+  limits_.eviction.half_life_s = std::max(1.0, options.eviction_half_life_s);
+}
 
 Result<std::unique_ptr<DirStore>> DirStore::Open(const std::string& root,
                                                  const StoreOptions& options) {
   std::unique_ptr<DirStore> store(new DirStore(root, options));
   HEARTH_TRY(PrepareRoot(store->ops_, root));
-  auto folder = store->Root();
-  if (folder.ok()) SweepTemporaries(*folder);
+  if (options.tidy_in_background) {
+    store->tidying_ = std::thread([raw = store.get()] { raw->Tidy(); });
+  } else {
+    store->Tidy();
+  }
   return store;
+}
+
+DirStore::~DirStore() {
+  if (tidying_.joinable()) tidying_.join();
+}
+
+void DirStore::Tidy() const {
+  const auto root = Root();
+  if (!root.ok()) return;
+  SweepTemporaries(*root);
+  if (limits_.disk_budget_bytes == 0 && limits_.free_space_reserve_bytes == 0) {
+    return;
+  }
+  auto lock = SpaceLock::Take(*root);
+  if (lock.ok()) (void)lock->MakeRoom(*root, 0, limits_, {}, /*recount=*/true);
+}
+
+void DirStore::Remember(const Digest& id, const Digest& parent) {
+  const std::lock_guard lock(mutex_);
+  if (parents_.size() >= kRememberedMax) parents_.clear();
+  parents_[id] = parent;
+}
+
+void DirStore::ProtectChain(Digest id, Protection& protection) const {
+  const std::lock_guard lock(mutex_);
+  while (protection.blocks.insert(id).second) {
+    const auto parent = parents_.find(id);
+    if (parent == parents_.end()) return;
+    id = parent->second;
+  }
 }
 
 Result<std::unique_ptr<KvStore>> KvStore::Open(const std::string& root,
@@ -78,7 +114,7 @@ Result<std::unique_ptr<KvStore>> KvStore::Open(const std::string& root,
 StoreMatch DirStore::Lookup(const KvIdentity& identity, const KvSpec& spec,
                             std::span<const std::int32_t> tokens) {
   const Digest root_id = RootId(identity);
-  Search search{identity, spec, tokens, root_id, root_id, {}};
+  Search search{identity, spec, tokens, root_id, root_id, NowNs(), {}};
   if (tokens.empty()) return std::move(search.match);
   const auto root = Root();
   if (!root.ok()) {
@@ -126,7 +162,9 @@ void DirStore::FindFullBlocks(Search& search, const Directory& root) {
       }
       return;
     }
-    (void)folder->Touch(BlockName(query.block_id));  // read-only: no stamp
+    // Without write permission there is just no stamp.
+    (void)folder->Touch(BlockName(query.block_id), search.Stamp());
+    Remember(query.block_id, query.parent_id);
     search.Take(std::move(block).value());
   }
 }
@@ -166,7 +204,7 @@ void DirStore::FindTail(Search& search, const Directory& root) {
     if (!prompts->Exists(name)) continue;
     auto tail = OpenTail(*prompts, search, name, query);
     if (tail.ok()) {
-      (void)prompts->Touch(name);
+      (void)prompts->Touch(name, search.Stamp());
       search.Take(std::move(tail).value());
       if (!search.rest().empty()) {
         reason = TokenRange(static_cast<std::size_t>(search.match.n_tokens),
@@ -231,122 +269,6 @@ void DirStore::SetAside(const Directory& folder, const std::string& name,
   }
   warnings.push_back(error.message +
                      (moved ? "; moved to quarantine" : "; ignored"));
-}
-
-// --- Save --------------------------------------------------------------------
-
-Result<Directory> DirStore::RootToWrite() const {
-  auto root = Root();
-  if (root.ok() || root.error().code != Code::kNotFound) return root;
-  HEARTH_TRY(PrepareRoot(ops_, root_));  // somebody deleted the whole store
-  return Root();
-}
-
-Result<void> DirStore::SaveBlock(const KvIdentity& identity,
-                                 const KvSpec& spec, const BlockToSave& block) {
-  return SaveSome(identity, spec, std::span(&block, 1));
-}
-
-Result<void> DirStore::SaveBlocks(const KvIdentity& identity,
-                                  const KvSpec& spec,
-                                  std::span<const BlockToSave> blocks) {
-  while (!blocks.empty()) {
-    const auto some = blocks.first(std::min(blocks.size(), kBlocksAtOnce));
-    HEARTH_TRY(SaveSome(identity, spec, some));
-    blocks = blocks.subspan(some.size());
-  }
-  return {};
-}
-
-// Writes all, flushes all, names all, flushes the folders: in this order a name
-// never stands for bytes that are not durable.
-Result<void> DirStore::SaveSome(const KvIdentity& identity, const KvSpec& spec,
-                                std::span<const BlockToSave> blocks) {
-  const Digest root_id = RootId(identity);
-  HEARTH_ASSIGN(const Directory root, RootToWrite());
-  HEARTH_ASSIGN(const Directory top, root.MakeSub(kBlocksName));
-  bool made_folder = false;
-  std::map<std::string, Directory> folders;  // before `files`, which use them
-  std::vector<PendingFile> files;
-  for (const BlockToSave& block : blocks) {
-    if (ChildId(block.parent, block.tokens) != block.id) {
-      return {Code::kInvalidArgument, "a block's id is not that of its tokens"};
-    }
-    HEARTH_ASSIGN(Directory opened,
-                  top.MakeSub(BlockFolder(block.id), &made_folder));
-    const Directory& folder =
-        folders.try_emplace(BlockFolder(block.id), std::move(opened))
-            .first->second;
-    const std::string name = BlockName(block.id);
-    const BlockQuery query{identity.model_id, identity.format_id, root_id,
-                           block.parent,      block.id,           block.tokens};
-    if (HoldsBlock(folder, name, query)) {
-      (void)folder.Touch(name);
-      continue;
-    }
-    HEARTH_ASSIGN(const std::vector<std::byte> header,
-                  EncodeBlockHeader(identity, root_id, spec, block.parent,
-                                    block.id, block.tokens, block.payload));
-    const ByteSpan parts[] = {header, block.payload};
-    HEARTH_ASSIGN(PendingFile file, folder.Begin(name, parts));
-    files.push_back(std::move(file));
-  }
-  for (PendingFile& file : files) HEARTH_TRY(file.Flush());
-  for (PendingFile& file : files) HEARTH_TRY(file.Publish());
-  if (!files.empty()) {
-    for (const auto& [name, folder] : folders) HEARTH_TRY(folder.Sync());
-  }
-  if (made_folder) HEARTH_TRY(top.Sync());
-  return {};
-}
-
-// Looks at the header alone: a file appears under its name only when complete,
-// and a payload that was damaged later is set aside by the next lookup.
-bool DirStore::HoldsBlock(const Directory& folder, const std::string& name,
-                          const BlockQuery& query) const {
-  const auto entry = folder.Stat(name);
-  if (!entry.ok() || !entry->is_file) return false;
-  auto start = folder.ReadStart(name, kImageAlign);
-  if (start.ok() && StatedHeaderBytes(*start) > start->size()) {
-    start = folder.ReadStart(name, StatedHeaderBytes(*start));
-  }
-  if (!start.ok()) return false;
-  const auto header = ParseBlockHeader(*start, entry->size, name);
-  // Of a later version: leave it, rather than fight over the name.
-  if (!header.ok()) return header.error().code == Code::kIncompatible;
-  return CheckBlockHeader(*header, query, name).ok();
-}
-
-Result<void> DirStore::SaveManifest(const KvIdentity& identity,
-                                    const KvSpec& spec,
-                                    std::span<const std::int32_t> tokens,
-                                    const BlockToSave* tail,
-                                    const std::string& preview) {
-  const std::size_t n_tail =
-      tokens.size() % static_cast<std::size_t>(spec.block_tokens);
-  if (tokens.empty() || (tail == nullptr) != (n_tail == 0)) {
-    return {Code::kInvalidArgument,
-            "a manifest needs its prompt's partial block, and no other"};
-  }
-  const auto images =
-      tail ? std::span(tail, 1) : std::span<const BlockToSave>();
-  HEARTH_ASSIGN(const PromptFileParts file,
-                EncodePrompt(identity, spec, tokens, images));
-  HEARTH_ASSIGN(const Directory root, RootToWrite());
-  HEARTH_ASSIGN(const Directory prompts, root.MakeSub(kPromptsName));
-  const Digest end = ChainIds(identity, tokens, spec.block_tokens).back();
-  const std::string stem = PromptStem(identity.model_name, end);
-  HEARTH_TRY(prompts.Write(stem + std::string(kPromptSuffix), file.parts));
-  SidecarFacts facts;
-  facts.end_id = end;
-  facts.n_tokens = tokens.size();
-  for (const ByteSpan part : file.parts) facts.manifest_bytes += part.size();
-  facts.created_unix_s = static_cast<std::int64_t>(std::time(nullptr));
-  facts.preview = preview;
-  const std::string note = SidecarText(identity, spec, facts);
-  const ByteSpan parts[] = {AsBytes(note)};
-  return prompts.Write(stem + std::string(kSidecarSuffix), parts,
-                       Durability::kCached);
 }
 
 }  // namespace hearth

@@ -3,19 +3,30 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "store/block_image.h"
 #include "store/directory.h"
 #include "store/kv_store.h"
+#include "store/space.h"
 
 namespace hearth {
+
+// The last use of the block at `depth` of a chain that is used now: a little
+// older with each step, so that of equally old blocks the deepest go first.
+constexpr std::int64_t StampAt(std::int64_t now_ns, std::size_t depth) {
+  return now_ns - static_cast<std::int64_t>(depth) * 1000;
+}
 
 class DirStore : public KvStore {
  public:
   static Result<std::unique_ptr<DirStore>> Open(const std::string& root,
                                                 const StoreOptions& options);
+  ~DirStore() override;
 
   StoreMatch Lookup(const KvIdentity& identity, const KvSpec& spec,
                     std::span<const std::int32_t> tokens) override;
@@ -35,6 +46,7 @@ class DirStore : public KvStore {
 
   Result<Directory> Root() const { return Directory::Open(ops_, root_); }
   Result<Directory> RootToWrite() const;
+  void Tidy() const;
 
   void FindFullBlocks(Search& search, const Directory& root);
   void FindTail(Search& search, const Directory& root);
@@ -53,9 +65,19 @@ class DirStore : public KvStore {
   void SetAside(const Directory& folder, const std::string& name,
                 const Error& error, std::vector<std::string>& warnings) const;
 
+  // Remembers the chain that a caller works on, whose blocks must not be
+  // evicted to make room for its next one.
+  void Remember(const Digest& id, const Digest& parent);
+  void StampChain(const Directory& root, std::span<const Digest> chain) const;
+  void ProtectChain(Digest id, Protection& protection) const;
+
   const std::string root_;
   const StoreOptions options_;
   FileOps& ops_;
+  SpaceLimits limits_;
+  mutable std::mutex mutex_;  // guards parents_
+  std::unordered_map<Digest, Digest> parents_;
+  std::thread tidying_;
 };
 
 }  // namespace hearth

@@ -2,26 +2,20 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <charconv>
-#include <cstdio>
+#include <string_view>
 #include <ctime>
 #include <utility>
 
 #include "base/check.h"
-#include "base/hash.h"
+#include "store/temporary_name.h"
 
 namespace hearth {
 namespace {
-
-constexpr std::string_view kTemporaryMark = ".tmp-";
-constexpr std::int64_t kStaleNs = std::int64_t{3600} * 1'000'000'000;
 
 Error SystemError(int number, const std::string& what) {
   Code code = Code::kIo;
@@ -60,32 +54,6 @@ DirectoryEntry EntryOf(std::string name, const struct stat& st) {
       std::int64_t{st.st_mtim.tv_sec} * 1'000'000'000 + st.st_mtim.tv_nsec;
   entry.inode = st.st_ino;
   return entry;
-}
-
-// Process ids mean something only inside one PID namespace of one machine, and
-// a store may be shared by several (containers, NFS).
-const std::string& ProcessSpace() {
-  static const std::string tag = [] {
-    char host[256] = {};
-    ::gethostname(host, sizeof(host) - 1);
-    struct stat st = {};
-    std::string text = host;
-    if (::stat("/proc/self/ns/pid", &st) == 0) {
-      text += " " + std::to_string(st.st_ino);
-    }
-    char hex[9];
-    std::snprintf(hex, sizeof(hex), "%08x",
-                  static_cast<unsigned>(Checksum64(AsBytes(text))));
-    return std::string(hex);
-  }();
-  return tag;
-}
-
-std::string TemporaryName(const std::string& name) {
-  static std::atomic<unsigned> counter{0};
-  return name + std::string(kTemporaryMark) + ProcessSpace() + "-" +
-         std::to_string(::getpid()) + "-" +
-         std::to_string(counter.fetch_add(1));
 }
 
 bool IsOneComponent(const std::string& name) {
@@ -216,8 +184,8 @@ Result<DirectoryEntry> Directory::Stat(const std::string& name) const {
   return EntryOf(name, st);
 }
 
-Result<PendingFile> Directory::Begin(const std::string& name,
-                                     std::span<const ByteSpan> parts) const {
+Result<PendingFile> Directory::Create(const std::string& name,
+                                      std::uint64_t size) const {
   HEARTH_CHECK(IsOneComponent(name));
   std::string temporary = TemporaryName(name);
   const int fd = ops_->OpenAt(
@@ -225,8 +193,9 @@ Result<PendingFile> Directory::Begin(const std::string& name,
       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return SystemError(errno, PathOf(name));
   PendingFile file(this, name, std::move(temporary), fd);
-  HEARTH_TRY(WriteParts(*ops_, fd, parts, PathOf(name)));
-  ops_->StartWriteback(fd);
+  if (ops_->Truncate(fd, static_cast<off_t>(size)) != 0) {
+    return SystemError(errno, PathOf(name));
+  }
   return file;
 }
 
@@ -238,7 +207,10 @@ Result<void> Directory::Sync() const {
 Result<void> Directory::Write(const std::string& name,
                               std::span<const ByteSpan> parts,
                               Durability durability) const {
-  HEARTH_ASSIGN(PendingFile file, Begin(name, parts));
+  std::uint64_t size = 0;
+  for (const ByteSpan part : parts) size += part.size();
+  HEARTH_ASSIGN(PendingFile file, Create(name, size));
+  HEARTH_TRY(file.Fill(parts));
   if (durability == Durability::kCached) return file.Publish();
   HEARTH_TRY(file.Flush());
   HEARTH_TRY(file.Publish());
@@ -263,6 +235,13 @@ PendingFile::~PendingFile() {
   if (directory_ != nullptr) {
     directory_->ops_->UnlinkAt(directory_->fd_, temporary_.c_str(), 0);
   }
+}
+
+Result<void> PendingFile::Fill(std::span<const ByteSpan> parts) {
+  HEARTH_TRY(WriteParts(*directory_->ops_, fd_, parts,
+                        directory_->PathOf(name_)));
+  directory_->ops_->StartWriteback(fd_);
+  return {};
 }
 
 Result<void> PendingFile::Flush() {
@@ -306,15 +285,16 @@ Result<void> Directory::MoveTo(const std::string& name, const Directory& to,
   return {};
 }
 
-Result<void> Directory::Touch(const std::string& name) const {
+Result<void> Directory::Touch(const std::string& name,
+                              std::int64_t stamp_ns) const {
   HEARTH_CHECK(IsOneComponent(name));
-  if (ops_->TouchAt(fd_, name.c_str()) != 0) {
+  if (ops_->TouchAt(fd_, name.c_str(), stamp_ns) != 0) {
     return SystemError(errno, PathOf(name));
   }
   return {};
 }
 
-Result<std::vector<DirectoryEntry>> Directory::List() const {
+Result<std::vector<std::string>> Directory::Names() const {
   // A descriptor of its own: two listings must not share one read position.
   const int fd =
       ops_->OpenAt(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
@@ -325,50 +305,53 @@ Result<std::vector<DirectoryEntry>> Directory::List() const {
     ::close(fd);
     return SystemError(number, path_);
   }
-  std::vector<DirectoryEntry> entries;
-  int number = 0;
-  while (true) {
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* found = ::readdir(stream)) {
+    const std::string_view name = found->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
     errno = 0;
-    const dirent* found = ::readdir(stream);
-    if (found == nullptr) {
-      number = errno;
-      break;
-    }
-    const std::string name = found->d_name;
-    if (name == "." || name == "..") continue;
-    struct stat st;
-    if (ops_->FstatAt(fd_, name.c_str(), &st) != 0) continue;
-    entries.push_back(EntryOf(name, st));
   }
+  const int number = errno;
   ::closedir(stream);
   if (number != 0) return SystemError(number, path_);
-  std::sort(entries.begin(), entries.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<std::vector<DirectoryEntry>> Directory::List() const {
+  HEARTH_ASSIGN(std::vector<std::string> names, Names());
+  std::vector<DirectoryEntry> entries;
+  entries.reserve(names.size());
+  for (std::string& name : names) {
+    struct stat st;
+    if (ops_->FstatAt(fd_, name.c_str(), &st) != 0) continue;
+    entries.push_back(EntryOf(std::move(name), st));
+  }
   return entries;
 }
 
-bool IsTemporary(const std::string& name) {
-  return name.find(kTemporaryMark) != std::string::npos;
+std::int64_t Directory::BirthNs(const std::string& name) const {
+  struct statx st = {};
+  if (::statx(fd_, name.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BTIME, &st) != 0 ||
+      (st.stx_mask & STATX_BTIME) == 0) {
+    return 0;
+  }
+  return std::int64_t{st.stx_btime.tv_sec} * 1'000'000'000 +
+         st.stx_btime.tv_nsec;
 }
 
-bool IsStaleTemporary(const DirectoryEntry& entry) {
-  const std::size_t mark = entry.name.rfind(kTemporaryMark);
-  if (mark == std::string::npos || !entry.is_file) return false;
+Result<int> Directory::OpenForUpdate(const std::string& name) const {
+  const int fd = ops_->OpenAt(
+      fd_, name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0) return SystemError(errno, PathOf(name));
+  return fd;
+}
+
+std::int64_t NowNs() {
   struct timespec now;
   ::clock_gettime(CLOCK_REALTIME, &now);
-  const std::int64_t now_ns =
-      std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-  if (entry.mtime_ns < now_ns - kStaleNs) return true;
-  const std::string rest = entry.name.substr(mark + kTemporaryMark.size());
-  const std::string here = ProcessSpace() + "-";
-  if (!rest.starts_with(here)) return false;
-  int pid = 0;
-  const char* end = rest.data() + rest.size();
-  const auto parsed = std::from_chars(rest.data() + here.size(), end, pid);
-  if (parsed.ec != std::errc() || parsed.ptr == end || *parsed.ptr != '-') {
-    return false;
-  }
-  return pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
 }  // namespace hearth

@@ -41,6 +41,8 @@ class PendingFile {
   PendingFile(PendingFile&& other) noexcept;
   PendingFile& operator=(PendingFile&&) = delete;
 
+  // Writes the parts from the start; they must fill the size it was made with.
+  Result<void> Fill(std::span<const ByteSpan> parts);
   Result<void> Flush();    // its bytes are durable
   Result<void> Publish();  // it has its name; durable after Directory::Sync
 
@@ -84,19 +86,27 @@ class Directory {
   Result<void> Write(const std::string& name, std::span<const ByteSpan> parts,
                      Durability durability = Durability::kDurable) const;
 
-  // Write in steps.
-  Result<PendingFile> Begin(const std::string& name,
-                            std::span<const ByteSpan> parts) const;
+  // Write in steps. The file has its full length at once, so that whoever
+  // adds up the store counts what is still being written.
+  Result<PendingFile> Create(const std::string& name, std::uint64_t size) const;
   Result<void> Sync() const;  // names made and changed here are durable
 
   Result<void> Remove(const std::string& name) const;
   Result<void> RemoveSub(const std::string& name) const;  // an empty one
   Result<void> MoveTo(const std::string& name, const Directory& to,
                       const std::string& new_name) const;
-  Result<void> Touch(const std::string& name) const;
+  // Sets the last use.
+  Result<void> Touch(const std::string& name, std::int64_t stamp_ns) const;
   // Everything inside but "." and "..", sorted by name. A name that vanishes
   // meanwhile is left out.
   Result<std::vector<DirectoryEntry>> List() const;
+  // Names alone, without a look at each file.
+  Result<std::vector<std::string>> Names() const;
+  // When the file was made, in ns since 1970; 0 where the system does not say.
+  std::int64_t BirthNs(const std::string& name) const;
+  // Opens `name` for the store's own lock and count, made when missing.
+  Result<int> OpenForUpdate(const std::string& name) const;
+  FileOps& ops() const { return *ops_; }
   // -1 when unknown.
   long long FreeBytes() const { return ops_->FreeBytes(fd_); }
 
@@ -110,9 +120,6 @@ class Directory {
   std::string path_;
 };
 
-// Whether `name` is a temporary file of Write whose writer cannot finish it any
-// more: its process is gone, or it is older than an hour.
-bool IsTemporary(const std::string& name);
-bool IsStaleTemporary(const DirectoryEntry& entry);
+std::int64_t NowNs();  // since 1970
 
 }  // namespace hearth

@@ -63,9 +63,13 @@ class FaultyFileOps : public FileOps {
     if (Fails()) return -1;
     return FileOps::MkdirAt(directory, name, mode);
   }
-  int TouchAt(int directory, const char* name) override {
+  int TouchAt(int directory, const char* name, long long stamp_ns) override {
     if (Fails()) return -1;
-    return FileOps::TouchAt(directory, name);
+    return FileOps::TouchAt(directory, name, stamp_ns);
+  }
+  int Truncate(int fd, off_t size) override {
+    if (Fails()) return -1;
+    return FileOps::Truncate(fd, size);
   }
   long long FreeBytes(int fd) override {
     return free_bytes_ >= 0 ? free_bytes_.load() : FileOps::FreeBytes(fd);

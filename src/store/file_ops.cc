@@ -43,10 +43,14 @@ int FileOps::FstatAt(int directory, const char* name, struct stat* st) {
   return ::fstatat(directory, name, st, AT_SYMLINK_NOFOLLOW);
 }
 
-int FileOps::TouchAt(int directory, const char* name) {
-  const struct timespec times[2] = {{0, UTIME_OMIT}, {0, UTIME_NOW}};
+int FileOps::TouchAt(int directory, const char* name, long long stamp_ns) {
+  struct timespec times[2] = {{0, UTIME_OMIT}, {0, 0}};
+  times[1].tv_sec = static_cast<time_t>(stamp_ns / 1'000'000'000);
+  times[1].tv_nsec = static_cast<long>(stamp_ns % 1'000'000'000);
   return ::utimensat(directory, name, times, AT_SYMLINK_NOFOLLOW);
 }
+
+int FileOps::Truncate(int fd, off_t size) { return ::ftruncate(fd, size); }
 
 long long FileOps::FreeBytes(int fd) {
   struct statvfs st;

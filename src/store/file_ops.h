@@ -25,8 +25,9 @@ class FileOps {
   virtual int UnlinkAt(int directory, const char* name, int flags);
   virtual int MkdirAt(int directory, const char* name, mode_t mode);
   virtual int FstatAt(int directory, const char* name, struct stat* st);
-  // Sets the last-use stamp (mtime) of `name` to now.
-  virtual int TouchAt(int directory, const char* name);
+  // Sets the last-use stamp (mtime) of `name`, in ns since 1970.
+  virtual int TouchAt(int directory, const char* name, long long stamp_ns);
+  virtual int Truncate(int fd, off_t size);
   // Bytes that an unprivileged writer may still fill; -1 when unknown.
   virtual long long FreeBytes(int fd);
 

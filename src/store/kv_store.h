@@ -54,6 +54,17 @@ struct StoreOptions {
   // False leaves out the checksums of the payload (--no-verify). Headers, ids
   // and token ids are compared always.
   bool verify = true;
+  // Bytes that all files of the store may take together; 0: no limit. Held at
+  // every instant, unfinished files included, over all processes that state it.
+  // What does not fit although everything else is pinned or in use is refused.
+  std::uint64_t disk_budget_bytes = 0;
+  // Bytes of the disk that saving leaves free for others.
+  std::uint64_t free_space_reserve_bytes = 0;
+  // How long a rest halves an entry's worth when room is needed.
+  double eviction_half_life_s = 24 * 3600;
+  // Opening removes what dead writers left and enforces the budget on a thread
+  // of its own; false does it before Open returns.
+  bool tidy_in_background = true;
   // For tests: the system calls to write with. Must outlive the store.
   FileOps* file_ops = nullptr;
 };

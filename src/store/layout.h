@@ -16,7 +16,9 @@ inline constexpr const char* kVersionText = "hearth store 1\n";
 inline constexpr const char* kBlocksName = "blocks";
 inline constexpr const char* kPromptsName = "prompts";
 inline constexpr const char* kModelsName = "models";
+inline constexpr const char* kPinsName = "pins";
 inline constexpr const char* kQuarantineName = "quarantine";
+inline constexpr const char* kUsageName = "usage";
 
 inline constexpr std::string_view kBlockSuffix = ".kv";
 inline constexpr std::string_view kPromptSuffix = ".kvcache";

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <ctime>
 #include <utility>
 #include <vector>
 
@@ -70,16 +69,13 @@ std::optional<Digest> ModelMemo::Find(
               digest.bytes.size());
   // Right exactly when it is what we would write for these stamps.
   if (Encode(stamps, digest) != *bytes) return std::nullopt;
-  (void)models->Touch(name);
+  (void)models->Touch(name, NowNs());
   return digest;
 }
 
 Result<void> ModelMemo::Save(std::span<const FileStamp> stamps,
                              const Digest& digest) const {
-  struct timespec now;
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  const std::int64_t now_ns =
-      std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  const std::int64_t now_ns = NowNs();
   for (const FileStamp& stamp : stamps) {
     if (std::max(stamp.mtime_ns, stamp.ctime_ns) > now_ns - kSettledNs) {
       return {};

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "store/layout.h"
+#include "store/temporary_name.h"
 
 namespace hearth {
 namespace {
@@ -23,10 +24,11 @@ Result<void> CheckVersion(const Directory& root) {
 bool IsOurs(const DirectoryEntry& entry) {
   if (entry.is_directory) {
     return entry.name == kBlocksName || entry.name == kPromptsName ||
-           entry.name == kModelsName || entry.name == kQuarantineName;
+           entry.name == kModelsName || entry.name == kPinsName ||
+           entry.name == kQuarantineName;
   }
-  // Another process is making this very store.
-  return entry.name.starts_with(kVersionName);
+  // The second: another process is making this very store.
+  return entry.name == kUsageName || entry.name.starts_with(kVersionName);
 }
 
 void SweepFolder(const Directory& folder) { SweepTemporariesOf(folder, ""); }
@@ -54,12 +56,12 @@ Result<void> PrepareRoot(FileOps& ops, const std::string& path) {
 }
 
 void SweepTemporariesOf(const Directory& folder, const std::string& name) {
-  const auto entries = folder.List();
-  if (!entries.ok()) return;
-  for (const DirectoryEntry& entry : *entries) {
-    if (entry.name.starts_with(name) && IsStaleTemporary(entry)) {
-      (void)folder.Remove(entry.name);
-    }
+  const auto names = folder.Names();
+  if (!names.ok()) return;
+  for (const std::string& found : *names) {
+    if (!IsTemporary(found) || !found.starts_with(name)) continue;
+    const auto entry = folder.Stat(found);
+    if (entry.ok() && IsStaleTemporary(*entry)) (void)folder.Remove(found);
   }
 }
 
@@ -71,11 +73,10 @@ void SweepTemporaries(const Directory& root) {
   }
   const auto blocks = root.Sub(kBlocksName);
   if (!blocks.ok()) return;
-  const auto folders = blocks->List();
+  const auto folders = blocks->Names();
   if (!folders.ok()) return;
-  for (const DirectoryEntry& entry : *folders) {
-    if (!entry.is_directory) continue;
-    const auto folder = blocks->Sub(entry.name);
+  for (const std::string& name : *folders) {
+    const auto folder = blocks->Sub(name);
     if (folder.ok()) SweepFolder(*folder);
   }
 }

@@ -10,6 +10,7 @@
 #include "store/directory.h"
 #include "store/faulty_file_ops.h"
 #include "store/store_testing.h"
+#include "store/temporary_name.h"
 #include "testing/temp_dir.h"
 
 namespace hearth {
@@ -31,6 +32,7 @@ class StoreFault : public testing::Test {
   std::unique_ptr<KvStore> OpenStore(const std::string& root) {
     StoreOptions options;
     options.file_ops = &ops_;
+    options.tidy_in_background = false;
     auto store = KvStore::Open(root, options);
     return store.ok() ? std::move(store).value() : nullptr;
   }

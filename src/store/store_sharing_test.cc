@@ -35,7 +35,8 @@ class StoreSharing : public testing::Test {
     for (const auto& entry : fs::recursive_directory_iterator(root_)) {
       n_files += entry.is_regular_file() ? 1 : 0;
     }
-    EXPECT_EQ(n_files, 2 + 2 + 1);  // blocks, manifest and sidecar, VERSION
+    // Blocks, manifest and note, VERSION and usage.
+    EXPECT_EQ(n_files, 2 + 2 + 2);
   }
 
   TempDir dir_;
@@ -87,16 +88,14 @@ TEST_F(StoreSharing, OpeningRemovesDeadWritersFilesAndNoOthers) {
   const pid_t child = ::fork();
   if (child == 0) {
     auto folder = Directory::Open(FileOps::System(), prompts);
-    const ByteSpan parts[] = {AsBytes("half")};
-    auto pending = folder->Begin("dead", parts);
+    auto pending = folder->Create("dead", 4);
     ::_exit(pending.ok() ? 0 : 1);  // no destructor runs
   }
   int status = 1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_EQ(status, 0);
   auto folder = Directory::Open(FileOps::System(), prompts);
-  const ByteSpan parts[] = {AsBytes("mine")};
-  auto alive = folder->Begin("alive", parts);
+  auto alive = folder->Create("alive", 4);
   ASSERT_TRUE(alive.ok());
   // Another machine's writer: its process id says nothing here.
   const std::string foreign = prompts + "/x.tmp-00000000-1-0";
