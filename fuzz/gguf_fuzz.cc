@@ -35,7 +35,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
         sink = sink + Touch(hearth::AsBytes(*text));
       }
       if (const auto texts = file->TextArray(e.key); texts.ok()) {
-        for (const auto text : *texts) sink = sink + Touch(hearth::AsBytes(text));
+        for (const auto text : *texts)
+          sink = sink + Touch(hearth::AsBytes(text));
       }
     }
     for (const hearth::GgufTensor& t : file->tensors()) {

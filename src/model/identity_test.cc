@@ -58,6 +58,14 @@ TEST(ContentDigest, OrderOfTensorsDoesNotCount) {
   EXPECT_EQ(ContentDigest(one, pool), ContentDigest(other, pool));
 }
 
+TEST(ContentDigest, OptimizerStateDoesNotCount) {
+  ThreadPool pool(2);
+  const auto training = MakeTinygpt({}, TinygptForm::kTrainingF32);
+  const auto plain = MakeTinygpt({}, TinygptForm::kF32);
+  EXPECT_EQ(ContentDigest(Load(training), pool),
+            ContentDigest(Load(plain), pool));
+}
+
 TEST(ContentDigest, OneFlippedWeightChangesIt) {
   ThreadPool pool(2);
   auto bytes = MakeTinygpt({}, TinygptForm::kInt4);

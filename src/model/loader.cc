@@ -49,17 +49,19 @@ std::string Guess(ByteSpan bytes) {
   return "not a model file";
 }
 
+std::string FolderOf(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
 Result<LoadedModel> LoadFile(const std::string& path) {
   HEARTH_ASSIGN(MappedFile file, MappedFile::Open(path));
   const ByteSpan bytes = file.bytes();
   Result<LoadedModel> model =
-      StartsWith(bytes, "GGUF")   ? LoadGguf(bytes, path)
+      StartsWith(bytes, "GGUF") ? LoadGguf(bytes, path)
       : StartsWith(bytes, "TGPT")
-          ? LoadTinygpt(bytes, path,
-                        std::filesystem::absolute(path).parent_path().string())
-                                  : Error{Code::kUnsupported,
-                                          path + ": " + Guess(bytes) +
-                                              kExpected};
+          ? LoadTinygpt(bytes, path, FolderOf(path))
+          : Error{Code::kUnsupported, path + ": " + Guess(bytes) + kExpected};
   if (model.ok()) model->files.push_back(std::move(file));
   return model;
 }

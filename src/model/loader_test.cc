@@ -80,7 +80,8 @@ TEST(Loader, OtherFilesAreRefusedWithAHint) {
   WriteTextFile(path, "hello, this is only text");
   ExpectRefused(path, Code::kUnsupported, "not a model file");
   std::vector<std::byte> llama2c;
-  for (const std::int32_t n : {64, 172, 5, 8, 4, 512, 512}) AppendLe(llama2c, n);
+  for (const std::int32_t n : {64, 172, 5, 8, 4, 512, 512})
+    AppendLe(llama2c, n);
   WriteBytes(path, llama2c);
   ExpectRefused(path, Code::kUnsupported, "llama2.c");
   ExpectRefused(dir.path(), Code::kNotFound, "config.json");
@@ -108,8 +109,8 @@ TEST(Loader, TokenizerNamedInATinygptHeaderIsFound) {
   WriteTextFile(dir.path() + "/tok/tokenizer.json", "{}");
   model = LoadModel(path);
   ASSERT_TRUE(model.ok());
-  EXPECT_TRUE(std::filesystem::equivalent(model->tokenizer_dir,
-                                          dir.path() + "/tok"));
+  EXPECT_TRUE(
+      std::filesystem::equivalent(model->tokenizer_dir, dir.path() + "/tok"));
 }
 
 // 1 GB of weights that are a hole in the file: reading them would take long,
@@ -118,18 +119,22 @@ TEST(Loader, LargeModelOpensWithoutReadingItsWeights) {
   const TempDir dir;
   const std::string path = dir.path() + "/big.gguf";
   constexpr std::uint64_t kRows = 1 << 18, kColumns = 1024;
-  const TinySpec spec{.layers = 1, .d_model = kColumns, .heads = 16,
-                      .kv_heads = 4, .d_mlp = 64};
+  const TinySpec spec{.layers = 1,
+                      .d_model = kColumns,
+                      .heads = 16,
+                      .kv_heads = 4,
+                      .d_mlp = 64};
   GgufBuilder b = TinyGgufHeader(spec, "llama");
-  for (const TinyTensor& t : TinyTensors(spec, kGgufNames, true, false, false)) {
+  for (const TinyTensor& t :
+       TinyTensors(spec, kGgufNames, true, false, false)) {
     if (t.name == "token_embd.weight") continue;
     b.Tensor(t.name, t.shape, 0, EncodeWeights(DType::kF32, t.values));
   }
   b.Tensor("token_embd.weight", {kRows, kColumns}, 0, {});
   const auto bytes = b.Build();
   WriteBytes(path, bytes);
-  ASSERT_EQ(::truncate(path.c_str(), static_cast<off_t>(
-                                         bytes.size() + kRows * kColumns * 4)),
+  ASSERT_EQ(::truncate(path.c_str(),
+                       static_cast<off_t>(bytes.size() + kRows * kColumns * 4)),
             0);
   const auto start = std::chrono::steady_clock::now();
   const auto model = LoadModel(path);

@@ -28,9 +28,15 @@ inline std::vector<std::byte> EncodeWeights(DType dtype,
           return std::abs(a) < std::abs(b);
         });
     switch (dtype) {
-      case DType::kF32: AppendLe(out, block[0]); break;
-      case DType::kF16: AppendLe(out, ToF16(block[0]).bits); break;
-      case DType::kBF16: AppendLe(out, ToBF16(block[0]).bits); break;
+      case DType::kF32:
+        AppendLe(out, block[0]);
+        break;
+      case DType::kF16:
+        AppendLe(out, ToF16(block[0]).bits);
+        break;
+      case DType::kBF16:
+        AppendLe(out, ToBF16(block[0]).bits);
+        break;
       case DType::kQ8_0: {
         const float scale = std::abs(peak) / 127.0f;
         AppendLe(out, ToF16(scale).bits);
@@ -53,7 +59,8 @@ inline std::vector<std::byte> EncodeWeights(DType dtype,
         }
         break;
       }
-      case DType::kTgInt4: break;  // not a GGUF format
+      case DType::kTgInt4:
+        break;  // not a GGUF format
     }
   }
   return out;

@@ -42,8 +42,7 @@ struct TinyTensor {
 };
 
 // Uniform with deviation about 0.12 for matrices, around 1 for norm weights.
-inline TinyTensor MakeTensor(std::string name,
-                             std::vector<std::uint64_t> shape,
+inline TinyTensor MakeTensor(std::string name, std::vector<std::uint64_t> shape,
                              std::uint64_t seed) {
   std::uint64_t n = 1;
   for (const std::uint64_t d : shape) n *= d;
@@ -67,16 +66,16 @@ inline std::vector<TinyTensor> TinyTensors(const TinySpec& s,
   std::vector<TinyTensor> out;
   const auto u = [](int n) { return static_cast<std::uint64_t>(n); };
   const auto norm = [&](Role role, int i) {
-    out.push_back(MakeTensor(WeightName(names, role, i), {u(s.d_model)},
-                             s.seed));
+    out.push_back(
+        MakeTensor(WeightName(names, role, i), {u(s.d_model)}, s.seed));
     if (!gated) {
       out.push_back(
           MakeTensor(BiasName(names, role, i), {u(s.d_model)}, s.seed));
     }
   };
   const auto linear = [&](Role role, int i, int n_out, int n_in, bool bias) {
-    out.push_back(MakeTensor(WeightName(names, role, i), {u(n_out), u(n_in)},
-                             s.seed));
+    out.push_back(
+        MakeTensor(WeightName(names, role, i), {u(n_out), u(n_in)}, s.seed));
     if (bias) {
       out.push_back(MakeTensor(BiasName(names, role, i), {u(n_out)}, s.seed));
     }
@@ -140,7 +139,8 @@ inline void AppendInt4(std::span<const float> values,
                        std::vector<std::byte>& scales,
                        std::vector<std::byte>& packed) {
   for (std::size_t i = 0; i < values.size(); i += 64) {
-    const auto block = values.subspan(i, std::min<std::size_t>(64, values.size() - i));
+    const auto block =
+        values.subspan(i, std::min<std::size_t>(64, values.size() - i));
     float peak = 0;
     for (const float v : block) peak = std::max(peak, std::abs(v));
     const F16 half = ToF16(peak / 7.0f);
@@ -188,17 +188,19 @@ inline std::vector<std::byte> MakeTinygpt(const TinySpec& s, TinygptForm form,
         break;
     }
   }
-  std::string header =
-      "{\"config\":{\"layers\":" + std::to_string(s.layers) +
-      ",\"dModel\":" + std::to_string(s.d_model) +
-      ",\"heads\":" + std::to_string(s.heads) +
-      ",\"nKvHeads\":" + std::to_string(s.kv_heads) +
-      ",\"dMlp\":" + std::to_string(s.d_mlp) +
-      ",\"ctx\":" + std::to_string(s.context) +
-      ",\"vocabSize\":" + std::to_string(s.vocab) + std::string(extra_config) +
-      "},\"manifest\":[" + manifest + "]";
+  std::string header = "{\"config\":{\"layers\":" + std::to_string(s.layers) +
+                       ",\"dModel\":" + std::to_string(s.d_model) +
+                       ",\"heads\":" + std::to_string(s.heads) +
+                       ",\"nKvHeads\":" + std::to_string(s.kv_heads) +
+                       ",\"dMlp\":" + std::to_string(s.d_mlp) +
+                       ",\"ctx\":" + std::to_string(s.context) +
+                       ",\"vocabSize\":" + std::to_string(s.vocab) +
+                       std::string(extra_config) + "},\"manifest\":[" +
+                       manifest + "]";
   switch (form) {
-    case TinygptForm::kTrainingF32: header += ",\"weightDtype\":\"fp32\""; break;
+    case TinygptForm::kTrainingF32:
+      header += ",\"weightDtype\":\"fp32\"";
+      break;
     case TinygptForm::kF32:
       header += ",\"weightDtype\":\"fp32\",\"includesOptimizerState\":false";
       break;
@@ -206,9 +208,11 @@ inline std::vector<std::byte> MakeTinygpt(const TinySpec& s, TinygptForm form,
       header += ",\"weightDtype\":\"fp16\",\"includesOptimizerState\":false";
       break;
     case TinygptForm::kInt4:
-      header += ",\"weightDtype\":\"int4\",\"int4BlockSize\":64"
-                ",\"int4ScalesBytes\":" + std::to_string(scales.size()) +
-                ",\"int4PackedBytes\":" + std::to_string(body.size());
+      header +=
+          ",\"weightDtype\":\"int4\",\"int4BlockSize\":64"
+          ",\"int4ScalesBytes\":" +
+          std::to_string(scales.size()) +
+          ",\"int4PackedBytes\":" + std::to_string(body.size());
       break;
   }
   scales.insert(scales.end(), body.begin(), body.end());
@@ -219,11 +223,16 @@ inline std::vector<std::byte> MakeTinygpt(const TinySpec& s, TinygptForm form,
 
 inline std::uint32_t GgufTypeOf(DType dtype) {
   switch (dtype) {
-    case DType::kF16: return 1;
-    case DType::kQ4_0: return 2;
-    case DType::kQ8_0: return 8;
-    case DType::kBF16: return 30;
-    default: return 0;
+    case DType::kF16:
+      return 1;
+    case DType::kQ4_0:
+      return 2;
+    case DType::kQ8_0:
+      return 8;
+    case DType::kBF16:
+      return 30;
+    default:
+      return 0;
   }
 }
 
@@ -255,9 +264,9 @@ inline void AddTinyGgufTensors(GgufBuilder& b, const TinySpec& s, DType dtype,
 }
 
 // architecture: "llama" or "qwen2".
-inline std::vector<std::byte> MakeGguf(const TinySpec& s, DType dtype,
-                                       const std::string& architecture = "llama",
-                                       bool own_head = false) {
+inline std::vector<std::byte> MakeGguf(
+    const TinySpec& s, DType dtype, const std::string& architecture = "llama",
+    bool own_head = false) {
   GgufBuilder b = TinyGgufHeader(s, architecture);
   AddTinyGgufTensors(b, s, dtype, architecture == "qwen2", own_head);
   return b.Build();
@@ -273,17 +282,19 @@ inline void WriteBytes(const std::string& path, ByteSpan bytes) {
 }
 
 // config.json of a llama; `extra`: more members, as in ",\"x\":1".
-inline std::string TinyHfConfig(const TinySpec& s, std::string_view extra = "") {
+inline std::string TinyHfConfig(const TinySpec& s,
+                                std::string_view extra = "") {
   return "{\"architectures\":[\"LlamaForCausalLM\"],\"hidden_act\":\"silu\""
-         ",\"hidden_size\":" + std::to_string(s.d_model) +
+         ",\"hidden_size\":" +
+         std::to_string(s.d_model) +
          ",\"intermediate_size\":" + std::to_string(s.d_mlp) +
          ",\"num_hidden_layers\":" + std::to_string(s.layers) +
          ",\"num_attention_heads\":" + std::to_string(s.heads) +
          ",\"num_key_value_heads\":" + std::to_string(s.kv_heads) +
          ",\"vocab_size\":" + std::to_string(s.vocab) +
          ",\"max_position_embeddings\":" + std::to_string(s.context) +
-         ",\"rms_norm_eps\":1e-5,\"rope_theta\":10000.0" +
-         std::string(extra) + "}";
+         ",\"rms_norm_eps\":1e-5,\"rope_theta\":10000.0" + std::string(extra) +
+         "}";
 }
 
 // Writes tensors as F32, F16 or BF16 to one safetensors file.

@@ -34,8 +34,8 @@ struct Assembler {
   Result<Linear> LinearLayer(Role role, int layer, std::int64_t n_out,
                              std::int64_t n_in, bool with_bias) const {
     Linear linear;
-    HEARTH_ASSIGN(linear.w, tensors.Linear(WeightName(names, role, layer),
-                                           n_out, n_in));
+    HEARTH_ASSIGN(linear.w,
+                  tensors.Linear(WeightName(names, role, layer), n_out, n_in));
     if (with_bias) {
       const std::uint64_t shape[] = {static_cast<std::uint64_t>(n_out)};
       HEARTH_ASSIGN(linear.bias,
@@ -92,8 +92,7 @@ Result<void> CheckConfig(const ModelConfig& c, const std::string& label) {
     }
   }
   if (c.n_heads % c.n_kv_heads != 0) {
-    return Bad(label, std::to_string(c.n_heads) +
-                          " heads cannot share " +
+    return Bad(label, std::to_string(c.n_heads) + " heads cannot share " +
                           std::to_string(c.n_kv_heads) + " KV heads evenly");
   }
   if (!(c.norm_eps >= 0.0f && c.norm_eps < 1.0f)) {
@@ -117,8 +116,8 @@ std::string NameFromShape(const ModelConfig& config) {
 }
 
 Result<Weights> AssembleWeights(const ModelConfig& config,
-                                const WeightPlan& plan,
-                                const NameScheme& names, TensorSet& tensors) {
+                                const WeightPlan& plan, const NameScheme& names,
+                                TensorSet& tensors) {
   const Assembler assembler{config, plan, names, tensors};
   Weights w;
   HEARTH_ASSIGN(w.token_embedding,
@@ -141,9 +140,9 @@ Result<Weights> AssembleWeights(const ModelConfig& config,
   if (config.tied_head) {
     w.head.w = w.token_embedding;
   } else {
-    HEARTH_ASSIGN(w.head, assembler.LinearLayer(Role::kHead, 0,
-                                                config.vocab_size,
-                                                config.d_model, false));
+    HEARTH_ASSIGN(w.head,
+                  assembler.LinearLayer(Role::kHead, 0, config.vocab_size,
+                                        config.d_model, false));
   }
   HEARTH_TRY(tensors.CheckAllUsed());
   return w;

@@ -31,7 +31,7 @@ std::string NameFromShape(const ModelConfig& config);
 // Takes every tensor that `config` and `plan` demand and refuses leftovers.
 // REQUIRES: CheckConfig(config) is fine.
 Result<Weights> AssembleWeights(const ModelConfig& config,
-                                const WeightPlan& plan,
-                                const NameScheme& names, TensorSet& tensors);
+                                const WeightPlan& plan, const NameScheme& names,
+                                TensorSet& tensors);
 
 }  // namespace hearth

@@ -47,8 +47,9 @@ Result<void> FinishQwen2Hf(const Json& json, const std::string& label,
   HEARTH_ASSIGN(const bool sliding,
                 JsonBool(json, "use_sliding_window", label, false));
   if (sliding) {
-    return Unsupported(label, "use_sliding_window: sliding-window attention is "
-                              "not supported");
+    return Unsupported(label,
+                       "use_sliding_window: sliding-window attention is "
+                       "not supported");
   }
   const Json* types = JsonFind(json, "layer_types");
   if (types == nullptr) return {};
@@ -59,10 +60,10 @@ Result<void> FinishQwen2Hf(const Json& json, const std::string& label,
     if (!type.is_string() ||
         type.get_ref<const std::string&>() != "full_attention") {
       return Unsupported(
-          label, "layer_types: only \"full_attention\" is supported, not " +
-                     Quoted(type.is_string()
-                                ? type.get_ref<const std::string&>()
-                                : std::string("another kind")));
+          label,
+          "layer_types: only \"full_attention\" is supported, not " +
+              Quoted(type.is_string() ? type.get_ref<const std::string&>()
+                                      : std::string("another kind")));
     }
   }
   return {};
@@ -80,9 +81,9 @@ constexpr std::array<Family, 2> kFamilies = {{
 std::span<const Family> Families() { return kFamilies; }
 
 const Family* FamilyOfGguf(std::string_view architecture) {
-  const auto it =
-      std::find_if(kFamilies.begin(), kFamilies.end(),
-                   [&](const Family& f) { return f.architecture == architecture; });
+  const auto it = std::find_if(
+      kFamilies.begin(), kFamilies.end(),
+      [&](const Family& f) { return f.architecture == architecture; });
   return it == kFamilies.end() ? nullptr : &*it;
 }
 

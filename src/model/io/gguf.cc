@@ -11,19 +11,27 @@ namespace {
 // An integer entry's value; nothing for other types or beyond 63 bits.
 std::optional<std::int64_t> IntegerAt(GgufType type, const std::byte* p) {
   switch (type) {
-    case GgufType::kU8: return LoadLe<std::uint8_t>(p);
-    case GgufType::kI8: return LoadLe<std::int8_t>(p);
-    case GgufType::kU16: return LoadLe<std::uint16_t>(p);
-    case GgufType::kI16: return LoadLe<std::int16_t>(p);
-    case GgufType::kU32: return LoadLe<std::uint32_t>(p);
-    case GgufType::kI32: return LoadLe<std::int32_t>(p);
-    case GgufType::kI64: return LoadLe<std::int64_t>(p);
+    case GgufType::kU8:
+      return LoadLe<std::uint8_t>(p);
+    case GgufType::kI8:
+      return LoadLe<std::int8_t>(p);
+    case GgufType::kU16:
+      return LoadLe<std::uint16_t>(p);
+    case GgufType::kI16:
+      return LoadLe<std::int16_t>(p);
+    case GgufType::kU32:
+      return LoadLe<std::uint32_t>(p);
+    case GgufType::kI32:
+      return LoadLe<std::int32_t>(p);
+    case GgufType::kI64:
+      return LoadLe<std::int64_t>(p);
     case GgufType::kU64: {
       const auto value = LoadLe<std::uint64_t>(p);
       if (value > static_cast<std::uint64_t>(INT64_MAX)) return std::nullopt;
       return static_cast<std::int64_t>(value);
     }
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -31,13 +39,17 @@ std::size_t SizeOf(GgufType type) {
   switch (type) {
     case GgufType::kU8:
     case GgufType::kI8:
-    case GgufType::kBool: return 1;
+    case GgufType::kBool:
+      return 1;
     case GgufType::kU16:
-    case GgufType::kI16: return 2;
+    case GgufType::kI16:
+      return 2;
     case GgufType::kU64:
     case GgufType::kI64:
-    case GgufType::kF64: return 8;
-    default: return 4;
+    case GgufType::kF64:
+      return 8;
+    default:
+      return 4;
   }
 }
 
@@ -58,7 +70,8 @@ Error GgufFile::Missing(std::string_view key) const {
 }
 
 Error GgufFile::Mistyped(std::string_view key, const char* wanted) const {
-  return {Code::kCorrupt, label_ + ": key " + Quoted(key) + " is not " + wanted};
+  return {Code::kCorrupt,
+          label_ + ": key " + Quoted(key) + " is not " + wanted};
 }
 
 Result<std::int64_t> GgufFile::Int(std::string_view key) const {

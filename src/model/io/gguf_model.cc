@@ -35,7 +35,9 @@ class GgufModelReader {
   }
 
   // A size that must fit an int; its range is CheckConfig's business.
-  Result<int> Size(const char* name) const { return ToInt(name, file_.Int(Key(name))); }
+  Result<int> Size(const char* name) const {
+    return ToInt(name, file_.Int(Key(name)));
+  }
   Result<int> Size(const char* name, int fallback) const {
     return ToInt(name, file_.Int(Key(name), fallback));
   }
@@ -98,8 +100,7 @@ Result<void> GgufModelReader::ReadShapes() {
                 Size("attention.head_count_kv", config_.n_heads));
   HEARTH_ASSIGN(config_.d_mlp, Size("feed_forward_length"));
   HEARTH_ASSIGN(config_.context_length, Size("context_length"));
-  const int split =
-      config_.n_heads > 0 ? config_.d_model / config_.n_heads : 0;
+  const int split = config_.n_heads > 0 ? config_.d_model / config_.n_heads : 0;
   if (!file_.Has(Key("attention.key_length")) && config_.n_heads > 0 &&
       config_.d_model % config_.n_heads != 0) {
     return Corrupt("the model width is no multiple of the head count and key " +
@@ -111,8 +112,7 @@ Result<void> GgufModelReader::ReadShapes() {
   if (value_length != config_.head_dim) {
     return Unsupported("values of " + std::to_string(value_length) +
                        " numbers with keys of " +
-                       std::to_string(config_.head_dim) +
-                       " are not supported");
+                       std::to_string(config_.head_dim) + " are not supported");
   }
   HEARTH_ASSIGN(const double eps,
                 file_.Float(Key("attention.layer_norm_rms_epsilon"), 1e-5));
@@ -149,8 +149,7 @@ Result<void> GgufModelReader::RefuseOtherArithmetic() const {
                {"residual_scale", 1},
                {"rope.scaling.attn_factor", 1}};
   for (const auto& key : kKeys) {
-    HEARTH_ASSIGN(const double value,
-                  file_.Float(Key(key.name), key.neutral));
+    HEARTH_ASSIGN(const double value, file_.Float(Key(key.name), key.neutral));
     if (value != key.neutral) {
       return Unsupported("key " + Quoted(Key(key.name)) + " = " +
                          std::to_string(value) + " is not supported");
@@ -166,10 +165,10 @@ Result<void> GgufModelReader::RefuseOtherArithmetic() const {
   HEARTH_ASSIGN(const bool parallel,
                 file_.Bool(Key("use_parallel_residual"), false));
   if (!causal || parallel) {
-    return Unsupported("key " +
-                       Quoted(Key(causal ? "use_parallel_residual"
-                                         : "attention.causal")) +
-                       " asks for a forward pass that is not supported");
+    return Unsupported(
+        "key " +
+        Quoted(Key(causal ? "use_parallel_residual" : "attention.causal")) +
+        " asks for a forward pass that is not supported");
   }
   return {};
 }
@@ -232,6 +231,11 @@ Result<void> GgufModelReader::ReadTokenIds(LoadedModel& model) const {
 }
 
 Result<LoadedModel> GgufModelReader::Run() {
+  HEARTH_ASSIGN(const std::int64_t parts, file_.Int("split.count", 1));
+  if (parts > 1) {
+    return Unsupported("this is one of " + std::to_string(parts) +
+                       " parts of a split model; merge them into one file");
+  }
   HEARTH_ASSIGN(const Family* family, FindFamily());
   HEARTH_TRY(AddTensors());
   HEARTH_TRY(ReadShapes());

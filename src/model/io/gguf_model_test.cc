@@ -12,8 +12,13 @@ namespace hearth {
 namespace {
 
 TinySpec Small() {
-  return {.layers = 1, .d_model = 8, .heads = 2, .kv_heads = 1, .d_mlp = 12,
-          .vocab = 16, .context = 32};
+  return {.layers = 1,
+          .d_model = 8,
+          .heads = 2,
+          .kv_heads = 1,
+          .d_mlp = 12,
+          .vocab = 16,
+          .context = 32};
 }
 
 // A whole llama whose header `change` may alter before the tensors follow.
@@ -36,8 +41,8 @@ void ExpectRefused(const Result<LoadedModel>& model, Code code,
 }
 
 TEST(GgufModel, EveryNumberFormatLoadsWithTheSameShapes) {
-  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16,
-                            DType::kQ8_0, DType::kQ4_0}) {
+  for (const DType dtype :
+       {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0}) {
     const auto bytes = MakeGguf(TinySpec{}, dtype);
     const auto model = LoadGguf(bytes, "m");
     ASSERT_TRUE(model.ok()) << model.error().message;
@@ -85,7 +90,8 @@ TEST(GgufModel, HeadOfItsOwnIsUsed) {
 
 TEST(GgufModel, UnknownArchitectureIsRefusedByName) {
   std::vector<std::byte> bytes;
-  ExpectRefused(LoadChanged(bytes, [](GgufBuilder&) {}, "mamba9"),
+  ExpectRefused(LoadChanged(
+                    bytes, [](GgufBuilder&) {}, "mamba9"),
                 Code::kUnsupported, "\"mamba9\"");
 }
 
@@ -158,9 +164,8 @@ TEST(GgufModel, RopeFactorsDivideTheFrequencies) {
 
 TEST(GgufModel, PartialRotationIsKept) {
   std::vector<std::byte> bytes;
-  const auto model = LoadChanged(bytes, [](GgufBuilder& b) {
-    b.Int("llama.rope.dimension_count", 2);
-  });
+  const auto model = LoadChanged(
+      bytes, [](GgufBuilder& b) { b.Int("llama.rope.dimension_count", 2); });
   ASSERT_TRUE(model.ok()) << model.error().message;
   EXPECT_EQ(model->config.rope.rotary_dim, 2);
   EXPECT_EQ(model->config.rope.inv_freq.size(), 1u);
@@ -171,15 +176,21 @@ TEST(GgufModel, KeysOfOtherForwardPassesAreRefusedByName) {
   for (const char* key :
        {"llama.expert_count", "llama.attention.sliding_window",
         "llama.logit_scale", "llama.final_logit_softcapping"}) {
-    ExpectRefused(
-        LoadChanged(bytes, [&](GgufBuilder& b) { b.Int(key, 8); }),
-        Code::kUnsupported, key);
+    ExpectRefused(LoadChanged(bytes, [&](GgufBuilder& b) { b.Int(key, 8); }),
+                  Code::kUnsupported, key);
   }
   ExpectRefused(LoadChanged(bytes,
                             [](GgufBuilder& b) {
                               b.Int("llama.attention.value_length", 2);
                             }),
                 Code::kUnsupported, "2 numbers");
+}
+
+TEST(GgufModel, PartOfASplitModelIsRefusedWithTheRemedy) {
+  std::vector<std::byte> bytes;
+  ExpectRefused(
+      LoadChanged(bytes, [](GgufBuilder& b) { b.Int("split.count", 3); }),
+      Code::kUnsupported, "3 parts");
 }
 
 TEST(GgufModel, ValuesPerLayerAreRefused) {

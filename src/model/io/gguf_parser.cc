@@ -120,8 +120,9 @@ class GgufParser {
     if (file_.version_ != 2 && file_.version_ != 3) {
       const std::uint32_t swapped = __builtin_bswap32(file_.version_);
       if (swapped >= 1 && swapped <= 3) {
-        return Unsupported("big-endian GGUF is not read; convert the model to "
-                           "little-endian");
+        return Unsupported(
+            "big-endian GGUF is not read; convert the model to "
+            "little-endian");
       }
       return Unsupported("GGUF version " + std::to_string(file_.version_) +
                          " is not read, only 2 and 3");
@@ -217,8 +218,8 @@ class GgufParser {
         return Corrupt(what + ": rows of " + std::to_string(row) +
                        " values are no whole blocks of " + tensor.type);
       }
-      place.n_bytes = CheckedMul(*n_elements / format->block_elements,
-                                 format->block_bytes);
+      place.n_bytes =
+          CheckedMul(*n_elements / format->block_elements, format->block_bytes);
       if (!place.n_bytes.has_value()) {
         return Corrupt(what + " has the impossible shape " +
                        ShapeText(tensor.shape));
@@ -241,7 +242,8 @@ class GgufParser {
       return Corrupt("general.alignment is not a power of two");
     }
     if (places_.empty()) return {};
-    const std::uint64_t start = (reader_.position() + align - 1) / align * align;
+    const std::uint64_t start =
+        (reader_.position() + align - 1) / align * align;
     const std::uint64_t data_bytes =
         start <= bytes_.size() ? bytes_.size() - start : 0;
     for (const Place& place : places_) {
@@ -259,9 +261,8 @@ class GgufParser {
         tensor.bytes = bytes_.subspan(start + place.offset, n_bytes);
       }
     }
-    std::sort(places_.begin(), places_.end(), [](const auto& a, const auto& b) {
-      return a.offset < b.offset;
-    });
+    std::sort(places_.begin(), places_.end(),
+              [](const auto& a, const auto& b) { return a.offset < b.offset; });
     for (std::size_t i = 1; i < places_.size(); ++i) {
       const Place& before = places_[i - 1];
       if (before.offset + before.n_bytes.value_or(1) > places_[i].offset) {

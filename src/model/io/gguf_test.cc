@@ -65,9 +65,9 @@ TEST(Gguf, ValuesComeBackAsTheyWereWritten) {
 TEST(Gguf, ExactBytesOfTheFormatPage) {
   // docs/formats/gguf.md, "Example".
   const unsigned char page[] = {
-      0x47, 0x47, 0x55, 0x46, 0x03, 0x00, 0x00, 0x00,  // magic, version
-      0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // one tensor
-      0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // one entry
+      0x47, 0x47, 0x55, 0x46, 0x03, 0x00, 0x00, 0x00,       // magic, version
+      0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,       // one tensor
+      0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,       // one entry
       0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 'n',  // key "n"
       0x04, 0x00, 0x00, 0x00, 0x07, 0x00, 0x00, 0x00,       // u32 7
       0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 'w',  // tensor "w"
@@ -75,9 +75,10 @@ TEST(Gguf, ExactBytesOfTheFormatPage) {
       0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,       // of 2
       0x01, 0x00, 0x00, 0x00,                               // F16
       0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,       // offset 0
-      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  // zeros up to 96
-      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-      0x00, 0x3c, 0x00, 0xc0};                              // 1.0, -2.0
+      0,    0,    0,    0,    0,    0,    0,    0,    0,   0, 0,  // zeros up to
+                                                                  // 96
+      0,    0,    0,    0,    0,    0,    0,    0,    0,   0, 0, 0x00,
+      0x3c, 0x00, 0xc0};  // 1.0, -2.0
   GgufBuilder b;
   std::vector<std::byte> halves;
   AppendLe(halves, std::uint16_t{0x3c00});
@@ -203,7 +204,8 @@ TEST(Gguf, HostileNamesStayOnOneLineOfTheMessage) {
 
 TEST(Gguf, LargeVocabularyOpensInMilliseconds) {
   std::vector<std::string> words;
-  for (int i = 0; i < 150'000; ++i) words.push_back("token" + std::to_string(i));
+  for (int i = 0; i < 150'000; ++i)
+    words.push_back("token" + std::to_string(i));
   GgufBuilder b;
   b.Texts("tokenizer.ggml.tokens", words);
   const auto bytes = b.Build();

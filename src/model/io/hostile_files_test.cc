@@ -20,7 +20,8 @@ namespace hearth {
 namespace {
 
 std::vector<std::string> FilesBelow(const std::string& folder) {
-  const std::string root = std::string(HEARTH_SHARED) + "/models/hostile/" + folder;
+  const std::string root =
+      std::string(HEARTH_SHARED) + "/models/hostile/" + folder;
   std::vector<std::string> paths;
   std::error_code missing;
   for (const auto& entry :
@@ -96,7 +97,8 @@ TEST(HostileFiles, JsonIsReadOrRefusedWhereverItMayStand) {
 }
 
 TEST(HostileFiles, WholeQuantisedFilesAreReadAndNamedByTheirTypes) {
-  const std::string folder = std::string(HEARTH_SHARED) + "/fixtures/gguf/tinyl-";
+  const std::string folder =
+      std::string(HEARTH_SHARED) + "/fixtures/gguf/tinyl-";
   const struct {
     const char* file;
     const char* type;  // nullptr: loads

@@ -27,9 +27,18 @@ std::string Join(const std::string& directory, const std::string& name) {
   return (std::filesystem::path(directory) / name).string();
 }
 
+// Mapped, because mapping refuses pipes and devices, which would never end.
+Result<MappedFile> OpenJsonFile(const std::string& path) {
+  HEARTH_ASSIGN(MappedFile file, MappedFile::Open(path));
+  if (file.bytes().size() > kJsonBytesMax) {
+    return {Code::kCorrupt, path + ": longer than 32 MiB"};
+  }
+  return file;
+}
+
 Result<Json> ReadJsonFile(const std::string& path) {
-  HEARTH_ASSIGN(const std::string text, ReadTextFile(path, kJsonBytesMax));
-  return ParseJson(text, path);
+  HEARTH_ASSIGN(const MappedFile file, OpenJsonFile(path));
+  return ParseJson(AsText(file.bytes()), path);
 }
 
 // Maps one safetensors file and adds its tensors to the set; with an index,
@@ -50,9 +59,9 @@ Result<void> AddFile(const std::string& path, LoadedModel& model,
 Result<void> AddShards(const std::string& directory, LoadedModel& model,
                        TensorSet& tensors) {
   const std::string index_path = Join(directory, kIndexFile);
-  HEARTH_ASSIGN(const std::string text,
-                ReadTextFile(index_path, kJsonBytesMax));
-  HEARTH_ASSIGN(const ShardIndex index, ParseShardIndex(text, index_path));
+  HEARTH_ASSIGN(const MappedFile text, OpenJsonFile(index_path));
+  HEARTH_ASSIGN(const ShardIndex index,
+                ParseShardIndex(AsText(text.bytes()), index_path));
   std::unordered_map<std::string, std::string> place;  // tensor -> shard
   for (const auto& [name, file] : index.tensors) place.emplace(name, file);
   for (const std::string& file : index.files) {
@@ -87,11 +96,12 @@ Result<void> AddTensors(const std::string& directory, LoadedModel& model,
   if (Exists(Join(directory, "pytorch_model.bin")) ||
       Exists(Join(directory, "pytorch_model.bin.index.json"))) {
     return {Code::kUnsupported,
-            directory + ": only has PyTorch weights, which can run code when "
-                        "read; save them as safetensors"};
+            directory +
+                ": only has PyTorch weights, which can run code when "
+                "read; save them as safetensors"};
   }
-  return {Code::kNotFound, directory + ": has neither " + kSingleFile +
-                               " nor " + kIndexFile};
+  return {Code::kNotFound,
+          directory + ": has neither " + kSingleFile + " nor " + kIndexFile};
 }
 
 // Untied: the head must be there. Tied: it should not, but some exporters write
@@ -130,8 +140,9 @@ Result<void> AddEosIds(const Json& json, const std::string& label,
   for (const Json& id : list) {
     if (!id.is_number_integer()) {
       return {Code::kCorrupt,
-              label + ": member \"eos_token_id\" is not an integer or a list "
-                      "of integers"};
+              label +
+                  ": member \"eos_token_id\" is not an integer or a list "
+                  "of integers"};
     }
     const auto value = id.get<std::int64_t>();
     if (value < 0 || value >= model.config.vocab_size) continue;
@@ -192,8 +203,9 @@ Result<LoadedModel> LoadHuggingFace(const std::string& directory) {
   const std::string config_path = Join(directory, "config.json");
   if (!Exists(config_path)) {
     return {Code::kNotFound,
-            directory + ": has no config.json; a model directory holds "
-                        "config.json and model.safetensors"};
+            directory +
+                ": has no config.json; a model directory holds "
+                "config.json and model.safetensors"};
   }
   HEARTH_ASSIGN(const Json json, ReadJsonFile(config_path));
   HEARTH_ASSIGN(HuggingFaceConfig hf, ReadHuggingFaceConfig(json, config_path));
@@ -202,8 +214,8 @@ Result<LoadedModel> LoadHuggingFace(const std::string& directory) {
   TensorSet tensors(directory);
   HEARTH_TRY(AddTensors(directory, model, tensors));
   HEARTH_TRY(CheckHead(hf.config, tensors));
-  HEARTH_ASSIGN(model.weights,
-                AssembleWeights(hf.config, hf.plan, kHuggingFaceNames, tensors));
+  HEARTH_ASSIGN(model.weights, AssembleWeights(hf.config, hf.plan,
+                                               kHuggingFaceNames, tensors));
   model.path = directory;
   model.file_format = "safetensors";
   model.config = std::move(hf.config);

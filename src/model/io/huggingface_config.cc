@@ -146,13 +146,13 @@ Result<void> ReadShapes(const Json& json, const std::string& label,
                 Size(json, "num_key_value_heads", label, c.n_heads));
   HEARTH_ASSIGN(c.d_mlp, Size(json, "intermediate_size", label));
   HEARTH_ASSIGN(c.vocab_size, Size(json, "vocab_size", label));
-  HEARTH_ASSIGN(c.context_length,
-                Size(json, "max_position_embeddings", label));
+  HEARTH_ASSIGN(c.context_length, Size(json, "max_position_embeddings", label));
   if (JsonFind(json, "head_dim") == nullptr && c.n_heads > 0 &&
       c.d_model % c.n_heads != 0) {
     return {Code::kCorrupt,
-            label + ": hidden_size is no multiple of num_attention_heads and "
-                    "head_dim is missing"};
+            label +
+                ": hidden_size is no multiple of num_attention_heads and "
+                "head_dim is missing"};
   }
   const int split = c.n_heads > 0 ? c.d_model / c.n_heads : 0;
   HEARTH_ASSIGN(c.head_dim, Size(json, "head_dim", label, split));
@@ -170,12 +170,13 @@ Result<void> RefuseOtherArithmetic(const Json& json, const std::string& label) {
   HEARTH_ASSIGN(const std::string act,
                 JsonText(json, "hidden_act", label, "silu"));
   if (act != "silu") {
-    return Unsupported(label, "hidden_act " + Quoted(act) +
-                                  " is not supported, only silu");
+    return Unsupported(
+        label, "hidden_act " + Quoted(act) + " is not supported, only silu");
   }
   if (JsonFind(json, "quantization_config") != nullptr) {
-    return Unsupported(label, "quantization_config: quantised Hugging Face "
-                              "models are not supported; use GGUF");
+    return Unsupported(label,
+                       "quantization_config: quantised Hugging Face "
+                       "models are not supported; use GGUF");
   }
   return {};
 }

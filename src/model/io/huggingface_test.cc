@@ -14,8 +14,13 @@ namespace hearth {
 namespace {
 
 TinySpec Small() {
-  return {.layers = 1, .d_model = 8, .heads = 2, .kv_heads = 1, .d_mlp = 12,
-          .vocab = 16, .context = 32};
+  return {.layers = 1,
+          .d_model = 8,
+          .heads = 2,
+          .kv_heads = 1,
+          .d_mlp = 12,
+          .vocab = 16,
+          .context = 32};
 }
 
 std::vector<TinyTensor> LlamaTensors(bool own_head) {
@@ -46,16 +51,16 @@ void ExpectRefused(const Result<LoadedModel>& model, Code code,
 }
 
 std::vector<float> Frequencies(std::string_view rope) {
-  const auto json = ParseJson(
-      TinyHfConfig({.d_model = 256, .heads = 4}, rope), "config.json");
+  const auto json = ParseJson(TinyHfConfig({.d_model = 256, .heads = 4}, rope),
+                              "config.json");
   const auto config = ReadHuggingFaceConfig(*json, "config.json");
   EXPECT_TRUE(config.ok()) << config.error().message;
   return config.ok() ? config->config.rope.inv_freq : std::vector<float>();
 }
 
 TEST(HuggingFace, LlamaFixtureLoads) {
-  const auto model = LoadModel(std::string(HEARTH_TEST_DATA) +
-                               "/models/hf/llama");
+  const auto model =
+      LoadModel(std::string(HEARTH_TEST_DATA) + "/models/hf/llama");
   ASSERT_TRUE(model.ok()) << model.error().message;
   const ModelConfig& c = model->config;
   EXPECT_EQ(c.architecture, "llama");
@@ -79,8 +84,8 @@ TEST(HuggingFace, LlamaFixtureLoads) {
 }
 
 TEST(HuggingFace, Qwen2FixtureLoads) {
-  const auto model = LoadModel(std::string(HEARTH_TEST_DATA) +
-                               "/models/hf/qwen2");
+  const auto model =
+      LoadModel(std::string(HEARTH_TEST_DATA) + "/models/hf/qwen2");
   ASSERT_TRUE(model.ok()) << model.error().message;
   EXPECT_EQ(model->config.architecture, "qwen2");
   EXPECT_EQ(model->config.n_kv_heads, 1);
@@ -110,13 +115,15 @@ TEST(HuggingFace, BothStylesOfRopeSettingsMeanTheSame) {
 TEST(HuggingFace, RopeTypesAreRefusedByName) {
   const auto tensors = LlamaTensors(true);
   for (const char* type : {"yarn", "dynamic", "longrope", "su"}) {
-    ExpectRefused(LoadTiny(std::string(R"(,"rope_scaling":{"factor":2,"type":")") +
-                               type + "\"}",
-                           tensors),
-                  Code::kUnsupported, type);
+    ExpectRefused(
+        LoadTiny(std::string(R"(,"rope_scaling":{"factor":2,"type":")") + type +
+                     "\"}",
+                 tensors),
+        Code::kUnsupported, type);
   }
-  ExpectRefused(LoadTiny(R"(,"rope_parameters":{"full_attention":{}})", tensors),
-                Code::kUnsupported, "full_attention");
+  ExpectRefused(
+      LoadTiny(R"(,"rope_parameters":{"full_attention":{}})", tensors),
+      Code::kUnsupported, "full_attention");
   ExpectRefused(LoadTiny(R"(,"rope_scaling":{"type":"linear"})", tensors),
                 Code::kCorrupt, "factor");
   ExpectRefused(LoadTiny(R"(,"partial_rotary_factor":0.5)", tensors),
@@ -124,8 +131,9 @@ TEST(HuggingFace, RopeTypesAreRefusedByName) {
 }
 
 TEST(HuggingFace, UntiedModelMustHaveAHead) {
-  ExpectRefused(LoadTiny(R"(,"tie_word_embeddings":false)", LlamaTensors(false)),
-                Code::kCorrupt, "tie_word_embeddings");
+  ExpectRefused(
+      LoadTiny(R"(,"tie_word_embeddings":false)", LlamaTensors(false)),
+      Code::kCorrupt, "tie_word_embeddings");
   EXPECT_TRUE(
       LoadTiny(R"(,"tie_word_embeddings":false)", LlamaTensors(true)).ok());
 }
@@ -167,7 +175,8 @@ TEST(HuggingFace, LlamaBiasesFollowTheFlags) {
 
 TEST(HuggingFace, UnknownAndMissingTensorsAreNamed) {
   auto tensors = LlamaTensors(true);
-  tensors.push_back(MakeTensor("model.layers.0.self_attn.q_norm.weight", {4}, 1));
+  tensors.push_back(
+      MakeTensor("model.layers.0.self_attn.q_norm.weight", {4}, 1));
   ExpectRefused(LoadTiny("", tensors), Code::kUnsupported, "q_norm.weight");
   tensors.pop_back();
   tensors.erase(tensors.begin() + 3);
@@ -248,11 +257,13 @@ TEST(HuggingFace, ShardIndexMustTellTheTruth) {
                 }),
                 Code::kCorrupt, "lm_head.weight");
   ExpectRefused(LoadSharded([](std::string& s) {
-                  Replace(s, "{\"model", "{\"ghost\":\"0.safetensors\",\"model");
+                  Replace(s, "{\"model",
+                          "{\"ghost\":\"0.safetensors\",\"model");
                 }),
                 Code::kCorrupt, "ghost");
   ExpectRefused(LoadSharded([](std::string& s) {
-                  Replace(s, "{\"model", "{\"ghost\":\"9.safetensors\",\"model");
+                  Replace(s, "{\"model",
+                          "{\"ghost\":\"9.safetensors\",\"model");
                 }),
                 Code::kNotFound, "9.safetensors");
   ExpectRefused(LoadSharded([](std::string& s) { s = "{}"; }), Code::kCorrupt,

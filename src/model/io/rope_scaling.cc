@@ -62,19 +62,20 @@ Result<void> ScaleLlama3(const Llama3Scaling& s, std::vector<float>& inv_freq,
   if (!(Positive(s.low_freq_factor) && Positive(s.original_context) &&
         std::isfinite(s.high_freq_factor) &&
         s.high_freq_factor > s.low_freq_factor)) {
-    return Bad(label, "llama3 scaling needs 0 < low_freq_factor < "
-                      "high_freq_factor and a positive original context");
+    return Bad(label,
+               "llama3 scaling needs 0 < low_freq_factor < "
+               "high_freq_factor and a positive original context");
   }
   for (float& f : inv_freq) {
     const double plain = f;
     const double turns =  // full turns within the original context
         s.original_context * plain / (2 * std::numbers::pi);
-    const double blend = (turns - s.low_freq_factor) /
-                         (s.high_freq_factor - s.low_freq_factor);
+    const double blend =
+        (turns - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor);
     if (blend >= 1) continue;
     const double scaled = plain / s.factor;
-    f = static_cast<float>(
-        blend <= 0 ? scaled : (1 - blend) * scaled + blend * plain);
+    f = static_cast<float>(blend <= 0 ? scaled
+                                      : (1 - blend) * scaled + blend * plain);
   }
   return {};
 }

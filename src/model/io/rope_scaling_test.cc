@@ -19,9 +19,9 @@ TEST(RopeScaling, PlainFrequenciesFallGeometrically) {
 }
 
 TEST(RopeScaling, BaseMustBeANumberFromOne) {
-  for (const double base : {0.0, -5.0, 0.5,
-                            std::numeric_limits<double>::infinity(),
-                            std::numeric_limits<double>::quiet_NaN()}) {
+  for (const double base :
+       {0.0, -5.0, 0.5, std::numeric_limits<double>::infinity(),
+        std::numeric_limits<double>::quiet_NaN()}) {
     EXPECT_FALSE(PlainFrequencies(base, 8, "m").ok()) << base;
   }
 }

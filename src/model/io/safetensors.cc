@@ -41,8 +41,8 @@ Result<SafetensorsFile> SafetensorsFile::Parse(ByteSpan bytes,
   const auto header_bytes = reader.Read<std::uint64_t>();
   if (!reader.ok()) return corrupt("too short for a safetensors file");
   if (header_bytes > kHeaderBytesMax) {
-    return corrupt("safetensors header claims " +
-                   std::to_string(header_bytes) + " bytes, more than 100 MB");
+    return corrupt("safetensors header claims " + std::to_string(header_bytes) +
+                   " bytes, more than 100 MB");
   }
   const ByteSpan json = reader.Take(header_bytes);
   if (!reader.ok()) return corrupt("safetensors header is cut off");
@@ -50,10 +50,9 @@ Result<SafetensorsFile> SafetensorsFile::Parse(ByteSpan bytes,
                 ParseSafetensorsHeader(AsText(json), label));
 
   const ByteSpan data = reader.Take(reader.remaining());
-  std::stable_sort(header.entries.begin(), header.entries.end(),
-                   [](const auto& a, const auto& b) {
-                     return a.offsets < b.offsets;
-                   });
+  std::stable_sort(
+      header.entries.begin(), header.entries.end(),
+      [](const auto& a, const auto& b) { return a.offsets < b.offsets; });
   SafetensorsFile file;
   file.metadata_ = std::move(header.metadata);
   std::uint64_t position = 0;

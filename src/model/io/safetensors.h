@@ -24,8 +24,8 @@ namespace hearth {
 
 struct SafetensorsEntry {
   std::string name;
-  std::string type;                  // as in the file: "F32", "BF16", "I64", ...
-  std::optional<DType> dtype;        // nothing: not a number format of weights
+  std::string type;            // as in the file: "F32", "BF16", "I64", ...
+  std::optional<DType> dtype;  // nothing: not a number format of weights
   std::vector<std::uint64_t> shape;  // outermost first
   ByteSpan bytes;
 };

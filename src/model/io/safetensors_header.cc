@@ -35,11 +35,13 @@ class HeaderEvents : public nlohmann::json_sax<Json> {
 
   bool key(string_t& text) override {
     switch (state_) {
-      case State::kTop: return TopKey(text);
+      case State::kTop:
+        return TopKey(text);
       case State::kMetadata:
         header.metadata.emplace_back(text, "");
         return Go(State::kMetadataText);
-      default: return EntryKey(text);  // kEntry
+      default:
+        return EntryKey(text);  // kEntry
     }
   }
 
@@ -90,9 +92,19 @@ class HeaderEvents : public nlohmann::json_sax<Json> {
 
  private:
   enum class State {
-    kStart, kTop, kEnd,
-    kMetadataValue, kMetadata, kMetadataText,
-    kEntryValue, kEntry, kType, kShape, kShapeItems, kOffsets, kOffsetItems,
+    kStart,
+    kTop,
+    kEnd,
+    kMetadataValue,
+    kMetadata,
+    kMetadataText,
+    kEntryValue,
+    kEntry,
+    kType,
+    kShape,
+    kShapeItems,
+    kOffsets,
+    kOffsetItems,
   };
   static constexpr unsigned kSeenType = 1, kSeenShape = 2, kSeenOffsets = 4;
 
@@ -156,13 +168,11 @@ std::optional<std::uint64_t> SafetensorsBits(std::string_view type) {
   static constexpr struct {
     std::string_view name;
     std::uint64_t bits;
-  } kTypes[] = {{"F32", 32},     {"F16", 16},     {"BF16", 16},
-                {"F64", 64},     {"I64", 64},     {"I32", 32},
-                {"I16", 16},     {"I8", 8},       {"U64", 64},
-                {"U32", 32},     {"U16", 16},     {"U8", 8},
-                {"BOOL", 8},     {"C64", 64},     {"F8_E4M3", 8},
-                {"F8_E5M2", 8},  {"F8_E8M0", 8},  {"F6_E2M3", 6},
-                {"F6_E3M2", 6},  {"F4", 4}};
+  } kTypes[] = {{"F32", 32},    {"F16", 16},    {"BF16", 16},   {"F64", 64},
+                {"I64", 64},    {"I32", 32},    {"I16", 16},    {"I8", 8},
+                {"U64", 64},    {"U32", 32},    {"U16", 16},    {"U8", 8},
+                {"BOOL", 8},    {"C64", 64},    {"F8_E4M3", 8}, {"F8_E5M2", 8},
+                {"F8_E8M0", 8}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F4", 4}};
   for (const auto& t : kTypes) {
     if (t.name == type) return t.bits;
   }

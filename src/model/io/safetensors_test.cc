@@ -126,8 +126,10 @@ TEST(Safetensors, BlanksAroundTheHeaderAreFineAndNulBytesAreNot) {
 }
 
 TEST(Safetensors, RepeatedNamesAreRefused) {
-  const std::string one = R"("a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
-  EXPECT_TRUE(SafetensorsFile::Parse(AsBytes(Join("{" + one + "}", 0)), "m").ok());
+  const std::string one =
+      R"("a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
+  EXPECT_TRUE(
+      SafetensorsFile::Parse(AsBytes(Join("{" + one + "}", 0)), "m").ok());
   EXPECT_NE(ErrorOf(Join("{" + one + "," + one + "}", 0)).find("twice"),
             std::string::npos);
 }
@@ -143,13 +145,11 @@ TEST(Safetensors, ProductsDoNotOverflow) {
 }
 
 TEST(Safetensors, EveryTruncationIsRefused) {
-  const std::string file = Join(
-      R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}})", 3);
+  const std::string file =
+      Join(R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}})", 3);
   ASSERT_TRUE(SafetensorsFile::Parse(AsBytes(file), "m").ok());
   for (std::size_t n = 0; n < file.size(); ++n) {
-    EXPECT_FALSE(
-        SafetensorsFile::Parse(AsBytes(file).first(n), "m").ok())
-        << n;
+    EXPECT_FALSE(SafetensorsFile::Parse(AsBytes(file).first(n), "m").ok()) << n;
   }
 }
 

@@ -14,10 +14,9 @@ namespace hearth {
 
 Error StreamWriter::OsError(const std::string& what) const {
   const int number = errno;
-  const Code code = number == ENOENT || number == ENOTDIR ? Code::kNotFound
-                    : number == ENOSPC || number == EDQUOT
-                        ? Code::kResourceFull
-                        : Code::kIo;
+  const Code code = number == ENOENT || number == ENOTDIR  ? Code::kNotFound
+                    : number == ENOSPC || number == EDQUOT ? Code::kResourceFull
+                                                           : Code::kIo;
   return {code, what + ": " + ErrnoText(number)};
 }
 
@@ -61,8 +60,8 @@ Result<void> StreamWriter::Commit() {
   if (::fsync(fd_) != 0) return OsError(path_);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) return OsError(path_);
   ::close(std::exchange(fd_, -1));
-  const std::string parent =
-      std::filesystem::absolute(path_).parent_path().string();
+  std::string parent = std::filesystem::path(path_).parent_path().string();
+  if (parent.empty()) parent = ".";
   const int directory =
       ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory < 0) return OsError(parent);

@@ -33,10 +33,10 @@ inline constexpr std::size_t kRoleCount = 14;
 using NameScheme = std::array<std::string_view, kRoleCount>;
 
 inline constexpr NameScheme kGgufNames = {
-    "token_embd",      "position_embd", "output_norm",   "output",
-    "rope_freqs",      "blk.{}.attn_norm", "blk.{}.attn_q", "blk.{}.attn_k",
-    "blk.{}.attn_v",   "blk.{}.attn_output", "blk.{}.ffn_norm",
-    "blk.{}.ffn_gate", "blk.{}.ffn_up", "blk.{}.ffn_down"};
+    "token_embd",    "position_embd",      "output_norm",     "output",
+    "rope_freqs",    "blk.{}.attn_norm",   "blk.{}.attn_q",   "blk.{}.attn_k",
+    "blk.{}.attn_v", "blk.{}.attn_output", "blk.{}.ffn_norm", "blk.{}.ffn_gate",
+    "blk.{}.ffn_up", "blk.{}.ffn_down"};
 
 inline constexpr NameScheme kHuggingFaceNames = {
     "model.embed_tokens",
@@ -54,21 +54,20 @@ inline constexpr NameScheme kHuggingFaceNames = {
     "model.layers.{}.mlp.up_proj",
     "model.layers.{}.mlp.down_proj"};
 
-inline constexpr NameScheme kTinygptNames = {
-    "token_embedding",
-    "position_embedding",
-    "ln_final",
-    "lm_head",
-    "",
-    "blocks.{}.ln1",
-    "blocks.{}.attn.q_proj",
-    "blocks.{}.attn.k_proj",
-    "blocks.{}.attn.v_proj",
-    "blocks.{}.attn.o_proj",
-    "blocks.{}.ln2",
-    "",
-    "blocks.{}.mlp.fc_in",
-    "blocks.{}.mlp.fc_out"};
+inline constexpr NameScheme kTinygptNames = {"token_embedding",
+                                             "position_embedding",
+                                             "ln_final",
+                                             "lm_head",
+                                             "",
+                                             "blocks.{}.ln1",
+                                             "blocks.{}.attn.q_proj",
+                                             "blocks.{}.attn.k_proj",
+                                             "blocks.{}.attn.v_proj",
+                                             "blocks.{}.attn.o_proj",
+                                             "blocks.{}.ln2",
+                                             "",
+                                             "blocks.{}.mlp.fc_in",
+                                             "blocks.{}.mlp.fc_out"};
 
 // `layer` is ignored for roles outside the layers.
 std::string WeightName(const NameScheme& scheme, Role role, int layer = 0);

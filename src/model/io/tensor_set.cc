@@ -1,6 +1,7 @@
 #include "model/io/tensor_set.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "model/io/describe.h"
@@ -23,25 +24,27 @@ std::vector<float> WidenToFloat(DType dtype, ByteSpan bytes, ByteSpan scales,
                                 std::uint64_t n) {
   std::vector<float> out(n);
   const std::byte* p = bytes.data();
-  for (std::size_t i = 0; i < n; ++i) {
-    switch (dtype) {
-      case DType::kF16:
+  switch (dtype) {
+    case DType::kF16:
+      for (std::size_t i = 0; i < n; ++i) {
         out[i] = ToFloat(F16{LoadLe<std::uint16_t>(p + 2 * i)});
-        break;
-      case DType::kBF16:
+      }
+      break;
+    case DType::kBF16:
+      for (std::size_t i = 0; i < n; ++i) {
         out[i] = ToFloat(BF16{LoadLe<std::uint16_t>(p + 2 * i)});
-        break;
-      case DType::kTgInt4: {
-        const F16 scale{
-            LoadLe<std::uint16_t>(scales.data() + 2 * (i / 64))};
+      }
+      break;
+    case DType::kTgInt4:
+      for (std::size_t i = 0; i < n; ++i) {
+        const F16 scale{LoadLe<std::uint16_t>(scales.data() + 2 * (i / 64))};
         const int byte = std::to_integer<int>(p[i / 2]);
         const int nibble = i % 2 == 0 ? byte & 15 : byte >> 4;
         out[i] = ToFloat(scale) * static_cast<float>(nibble - 8);
-        break;
       }
-      default:
-        out[i] = LoadLe<float>(p + 4 * i);
-    }
+      break;
+    default:
+      if (n > 0) std::memcpy(out.data(), p, 4 * n);
   }
   return out;
 }

@@ -21,8 +21,8 @@ namespace hearth {
 
 struct SourceTensor {
   std::string name;
-  std::string type;            // the file's own name of the number format
-  std::optional<DType> dtype;  // nothing: hearth has no code for it
+  std::string type;                  // the file's own name of the number format
+  std::optional<DType> dtype;        // nothing: hearth has no code for it
   std::vector<std::uint64_t> shape;  // outermost first
   ByteSpan bytes;                    // REQUIRES: as long as dtype and shape say
   ByteSpan scales;                   // kTgInt4 only
@@ -75,8 +75,8 @@ class TensorSet {
   std::unordered_map<std::string, std::size_t> index_;
 };
 
-// Widens `n` values of a plain or kTgInt4 tensor. REQUIRES: dtype is kF32, kF16,
-// kBF16 or kTgInt4 and the spans are long enough.
+// Widens `n` values of a plain or kTgInt4 tensor. REQUIRES: dtype is kF32,
+// kF16, kBF16 or kTgInt4 and the spans are long enough.
 std::vector<float> WidenToFloat(DType dtype, ByteSpan bytes, ByteSpan scales,
                                 std::uint64_t n);
 

@@ -27,10 +27,14 @@ class BodyReader {
   // Places every entry of the manifest and adds it to the set.
   Result<void> Run() {
     switch (header_.layout) {
-      case BodyLayout::kTrainingF32: return AddTriplets();
-      case BodyLayout::kF32: return AddFlat(DType::kF32, "fp32");
-      case BodyLayout::kF16: return AddFlat(DType::kF16, "fp16");
-      case BodyLayout::kInt4: return AddInt4();
+      case BodyLayout::kTrainingF32:
+        return AddTriplets();
+      case BodyLayout::kF32:
+        return AddFlat(DType::kF32, "fp32");
+      case BodyLayout::kF16:
+        return AddFlat(DType::kF16, "fp16");
+      case BodyLayout::kInt4:
+        return AddInt4();
     }
     return {};
   }
@@ -85,8 +89,8 @@ class BodyReader {
         return Corrupt("manifest entry " + Quoted(e.name) +
                        " ends beyond the file: the file is cut off");
       }
-      HEARTH_TRY(Add(e, type, dtype,
-                     header_.body.subspan(*begin, *end - *begin), {}));
+      HEARTH_TRY(
+          Add(e, type, dtype, header_.body.subspan(*begin, *end - *begin), {}));
       places.push_back({*begin, *end, places.size()});
       last = std::max(last, *end);
     }
@@ -95,11 +99,10 @@ class BodyReader {
               [](const Place& a, const Place& b) { return a.begin < b.begin; });
     for (std::size_t i = 1; i < places.size(); ++i) {
       if (places[i - 1].end > places[i].begin) {
-        return Corrupt("manifest entries " +
-                       Quoted(header_.manifest[places[i - 1].entry].name) +
-                       " and " +
-                       Quoted(header_.manifest[places[i].entry].name) +
-                       " overlap");
+        return Corrupt(
+            "manifest entries " +
+            Quoted(header_.manifest[places[i - 1].entry].name) + " and " +
+            Quoted(header_.manifest[places[i].entry].name) + " overlap");
       }
     }
     return {};
@@ -112,8 +115,9 @@ class BodyReader {
     }
     if (!n_blocks || header_.int4_scales_bytes != *n_blocks * 2 ||
         header_.int4_packed_bytes != *n_blocks * 32) {
-      return Corrupt("int4ScalesBytes and int4PackedBytes do not agree with "
-                     "the manifest");
+      return Corrupt(
+          "int4ScalesBytes and int4PackedBytes do not agree with "
+          "the manifest");
     }
     HEARTH_TRY(CheckLength(*n_blocks * 34));
     ByteReader scales(header_.body.first(header_.int4_scales_bytes));
@@ -137,10 +141,14 @@ class BodyReader {
 
 const char* FormatName(BodyLayout layout) {
   switch (layout) {
-    case BodyLayout::kTrainingF32: return ".tinygpt v2 fp32 (training)";
-    case BodyLayout::kF32: return ".tinygpt v2 fp32";
-    case BodyLayout::kF16: return ".tinygpt v2 fp16";
-    case BodyLayout::kInt4: return ".tinygpt v2 int4";
+    case BodyLayout::kTrainingF32:
+      return ".tinygpt v2 fp32 (training)";
+    case BodyLayout::kF32:
+      return ".tinygpt v2 fp32";
+    case BodyLayout::kF16:
+      return ".tinygpt v2 fp16";
+    case BodyLayout::kInt4:
+      return ".tinygpt v2 int4";
   }
   return "";
 }
@@ -175,8 +183,7 @@ void FindTokenizer(const TinygptHeader& h, const std::string& directory,
   if (h.tokenizer_source.empty() || h.vocab_size <= kTinygptBytesVocab) return;
   model.tokenizer_source = TokenizerSource::kDirectory;
   if (directory.empty()) return;
-  const auto candidate =
-      std::filesystem::path(directory) / h.tokenizer_source;
+  const auto candidate = std::filesystem::path(directory) / h.tokenizer_source;
   std::error_code ignored;
   if (std::filesystem::exists(candidate / "tokenizer.json", ignored)) {
     model.tokenizer_dir = candidate.string();
@@ -200,13 +207,14 @@ Result<LoadedModel> LoadTinygpt(ByteSpan bytes, const std::string& label,
   HEARTH_TRY(BodyReader(header, label, tensors).Run());
   if (tensors.Has(WeightName(kTinygptNames, Role::kHead))) {
     return {Code::kUnsupported,
-            label + ": a head of its own (lm_head.weight) is not supported, "
-                    "only one tied to the embedding"};
+            label +
+                ": a head of its own (lm_head.weight) is not supported, "
+                "only one tied to the embedding"};
   }
   WeightPlan plan;
   plan.norm_bias = plan.qkv_bias = plan.o_bias = plan.mlp_bias = true;
-  HEARTH_ASSIGN(model.weights, AssembleWeights(model.config, plan,
-                                               kTinygptNames, tensors));
+  HEARTH_ASSIGN(model.weights,
+                AssembleWeights(model.config, plan, kTinygptNames, tensors));
   model.path = label;
   model.file_format = FormatName(header.layout);
   model.tensors = tensors.Records();

@@ -61,13 +61,12 @@ Result<void> HeaderReader::ReadConfig(const Json& config) {
     HEARTH_ASSIGN(*field.value,
                   ToInt(JsonInt(config, field.key, label_), field.key));
   }
-  HEARTH_ASSIGN(h.n_kv_heads,
-                ToInt(JsonInt(config, "nKvHeads", label_, h.heads),
-                      "nKvHeads"));
-  HEARTH_ASSIGN(h.d_mlp,
-                ToInt(JsonInt(config, "dMlp", label_,
-                              std::int64_t{4} * h.d_model),
-                      "dMlp"));
+  HEARTH_ASSIGN(
+      h.n_kv_heads,
+      ToInt(JsonInt(config, "nKvHeads", label_, h.heads), "nKvHeads"));
+  HEARTH_ASSIGN(h.d_mlp, ToInt(JsonInt(config, "dMlp", label_,
+                                       std::int64_t{4} * h.d_model),
+                               "dMlp"));
   HEARTH_ASSIGN(h.vocab_size,
                 ToInt(JsonInt(config, "vocabSize", label_, kTinygptBytesVocab),
                       "vocabSize"));
@@ -80,7 +79,7 @@ Result<void> HeaderReader::ReadConfig(const Json& config) {
 // of each flag's danger: with it, the same weights compute something else.
 Result<void> HeaderReader::RefuseOtherArithmetic(const Json& config) const {
   static constexpr const char* kFlags[] = {
-      "useALiBi", "useMoD",  "useDifferentialAttention",
+      "useALiBi", "useMoD",      "useDifferentialAttention",
       "useYOCO",  "useDeepNorm", "useEmbeddingRMSNorm"};
   for (const char* flag : kFlags) {
     HEARTH_ASSIGN(const bool on, JsonBool(config, flag, label_, false));
@@ -194,8 +193,9 @@ Result<TinygptHeader> HeaderReader::Run(ByteSpan bytes) {
   const auto header_bytes = reader.Read<std::uint32_t>();
   if (!reader.ok()) return Corrupt(".tinygpt header is cut off");
   if (version == 1) {
-    return Unsupported(".tinygpt version 1 does not say where its tensors are; "
-                       "save the model again with a newer program");
+    return Unsupported(
+        ".tinygpt version 1 does not say where its tensors are; "
+        "save the model again with a newer program");
   }
   if (version != 2) {
     return Unsupported(".tinygpt version " + std::to_string(version) +

@@ -14,8 +14,13 @@ constexpr TinygptForm kForms[] = {TinygptForm::kTrainingF32, TinygptForm::kF32,
                                   TinygptForm::kF16, TinygptForm::kInt4};
 
 TinySpec Small() {
-  return {.layers = 1, .d_model = 8, .heads = 2, .kv_heads = 1, .d_mlp = 12,
-          .vocab = 16, .context = 4};
+  return {.layers = 1,
+          .d_model = 8,
+          .heads = 2,
+          .kv_heads = 1,
+          .d_mlp = 12,
+          .vocab = 16,
+          .context = 4};
 }
 
 std::string ErrorOf(ByteSpan bytes, Code code) {
@@ -29,8 +34,8 @@ std::string ErrorOf(ByteSpan bytes, Code code) {
 // The value that y = W x multiplies input k by for output n.
 float WeightAt(const WeightMatrix& w, std::int64_t n, std::int64_t k) {
   const bool in_out = w.layout == WeightLayout::kInOut;
-  const auto i = static_cast<std::size_t>(in_out ? k * w.n_out + n
-                                                 : n * w.n_in + k);
+  const auto i =
+      static_cast<std::size_t>(in_out ? k * w.n_out + n : n * w.n_in + k);
   const auto count = static_cast<std::size_t>(w.n_out * w.n_in);
   return WidenToFloat(w.dtype, {w.data, count * 4}, {w.scales, count},
                       count)[i];
@@ -143,21 +148,21 @@ TEST(Tinygpt, MissingFloatOffsetIsRefused) {
 }
 
 TEST(Tinygpt, OverlapsAreRefused) {
-  const auto bytes = JoinTinygpt(
-      std::string(kConfig) + R"("weightDtype":"fp16","manifest":[
+  const auto bytes =
+      JoinTinygpt(std::string(kConfig) + R"("weightDtype":"fp16","manifest":[
           {"name":"a","shape":[2],"floatOffset":0},
           {"name":"b","shape":[2],"floatOffset":1}]})",
-      std::vector<std::byte>(6));
+                  std::vector<std::byte>(6));
   EXPECT_NE(ErrorOf(bytes, Code::kCorrupt).find("overlap"), std::string::npos);
 }
 
 TEST(Tinygpt, ImpossibleShapesAreRefused) {
   for (const char* shape : {"[0]", "[-1]", "[1.5]", "[4294967296,4294967296]",
                             "[72057594037927936]", "[\"a\"]"}) {
-    const auto bytes = JoinTinygpt(
-        std::string(kConfig) + R"("manifest":[{"name":"a","shape":)" + shape +
-            R"(,"floatOffset":0}]})",
-        std::vector<std::byte>(24));
+    const auto bytes = JoinTinygpt(std::string(kConfig) +
+                                       R"("manifest":[{"name":"a","shape":)" +
+                                       shape + R"(,"floatOffset":0}]})",
+                                   std::vector<std::byte>(24));
     ErrorOf(bytes, Code::kCorrupt);
   }
 }

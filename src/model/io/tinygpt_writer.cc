@@ -60,8 +60,8 @@ std::vector<Tensor> Manifest(const TinygptPreset& p, int n_kv_heads) {
         {BiasName(kTinygptNames, role, layer), n_out, 0, Init::kZero, 0});
   };
   const auto norm = [&](Role role, int layer) {
-    out.push_back({WeightName(kTinygptNames, role, layer), p.d_model, 0,
-                   Init::kOne, 0});
+    out.push_back(
+        {WeightName(kTinygptNames, role, layer), p.d_model, 0, Init::kOne, 0});
     out.push_back(
         {BiasName(kTinygptNames, role, layer), p.d_model, 0, Init::kZero, 0});
   };
@@ -89,15 +89,14 @@ std::string HeaderText(const TinygptPreset& p, int n_kv_heads,
     return "\"" + std::string(key) + "\":" + std::to_string(value);
   };
   const auto size = [](int n) { return static_cast<std::uint64_t>(n); };
-  std::string text = "{\"config\":{" + number("layers", size(p.layers)) + "," +
-                     number("dModel", size(p.d_model)) + "," +
-                     number("ctx", size(p.context)) + "," +
-                     number("heads", size(p.heads)) + "," +
-                     number("nKvHeads", size(n_kv_heads)) + "," +
-                     number("dMlp", size(4 * p.d_model)) + "," +
-                     number("vocabSize", kVocab) +
-                     "},\"weightDtype\":\"fp16\","
-                     "\"includesOptimizerState\":false,\"manifest\":[";
+  std::string text =
+      "{\"config\":{" + number("layers", size(p.layers)) + "," +
+      number("dModel", size(p.d_model)) + "," + number("ctx", size(p.context)) +
+      "," + number("heads", size(p.heads)) + "," +
+      number("nKvHeads", size(n_kv_heads)) + "," +
+      number("dMlp", size(4 * p.d_model)) + "," + number("vocabSize", kVocab) +
+      "},\"weightDtype\":\"fp16\","
+      "\"includesOptimizerState\":false,\"manifest\":[";
   std::uint64_t offset = 0;
   for (const Tensor& t : manifest) {
     if (offset > 0) text += ",";
@@ -139,10 +138,10 @@ Result<void> AppendTensor(const Tensor& t, std::uint64_t key,
     batch.resize(std::min(kBatch, t.Elements() - i));
     for (std::size_t j = 0; j < batch.size(); ++j) {
       const float value =
-          t.init == Init::kOne    ? 1.0f
-          : t.init == Init::kZero ? 0.0f
-                                  : RandomNormal(RandomBits(key, i + j)) *
-                                        t.deviation;
+          t.init == Init::kOne ? 1.0f
+          : t.init == Init::kZero
+              ? 0.0f
+              : RandomNormal(RandomBits(key, i + j)) * t.deviation;
       batch[j] = ToF16(value);
     }
     HEARTH_TRY(file.Append(std::as_bytes(std::span(batch))));
