@@ -54,6 +54,8 @@ void AppendSpelled(std::string& out, std::string_view bytes) {
 
 bool AppendUnspelled(std::string& out, std::string_view spelling) {
   const std::size_t before = out.size();
+  out.resize(before + spelling.size());
+  char* to = out.data() + before;
   std::size_t i = 0;
   while (i < spelling.size()) {
     auto code =
@@ -65,14 +67,15 @@ bool AppendUnspelled(std::string& out, std::string_view spelling) {
              (static_cast<unsigned char>(spelling[i + 1]) & 0x3Fu);
       i += 2;
     } else {
-      code = 0x144;
+      code = kBackward.size();
     }
     if (code >= kBackward.size() || kBackward[code] < 0) {
       out.resize(before);
       return false;
     }
-    out.push_back(static_cast<char>(kBackward[code]));
+    *to++ = static_cast<char>(kBackward[code]);
   }
+  out.resize(static_cast<std::size_t>(to - out.data()));
   return true;
 }
 

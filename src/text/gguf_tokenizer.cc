@@ -6,6 +6,7 @@
 #include "text/byte_alphabet.h"
 #include "text/gguf_pre.h"
 #include "text/gguf_vocab.h"
+#include "text/merge_reader.h"
 #include "text/pipeline_tokenizer.h"
 
 namespace hearth {
@@ -148,30 +149,20 @@ Result<void> ReadSentencePiece(const GgufVocab& vocab, TokenizerSpec& spec) {
 }
 
 Result<void> ReadMerges(const GgufVocab& vocab, Bpe& bpe) {
-  std::vector<MergeTable::Merge> merges;
-  merges.reserve(vocab.merges.size());
-  std::string bytes;
+  MergeReader reader(bpe.vocab, /*bytes=*/true, /*later_prefix=*/{});
+  reader.Reserve(vocab.merges.size());
   for (std::size_t i = 0; i < vocab.merges.size(); ++i) {
     const std::string_view line = vocab.merges[i];
     const std::size_t space = line.find(' ', 1);
-    bytes.clear();
     if (space == std::string_view::npos) {
       return Bad(vocab, "merges[" + std::to_string(i) + "] has no space");
     }
-    if (!AppendUnspelled(bytes, line.substr(0, space))) continue;
-    const std::size_t border = bytes.size();
-    if (!AppendUnspelled(bytes, line.substr(space + 1))) continue;
-    const std::string_view whole = bytes;
-    const MergeTable::Merge merge{bpe.vocab.Find(whole.substr(0, border)),
-                                  bpe.vocab.Find(whole.substr(border)),
-                                  bpe.vocab.Find(whole)};
-    if (merge.left == kNoId || merge.right == kNoId || merge.id == kNoId) {
+    if (!reader.Add(line.substr(0, space), line.substr(space + 1))) {
       return Bad(vocab, "merges[" + std::to_string(i) + "] (" +
                             std::string(line) + ") is not in the vocabulary");
     }
-    merges.push_back(merge);
   }
-  HEARTH_ASSIGN(bpe.merges, MergeTable::Make(merges, vocab.what));
+  HEARTH_ASSIGN(bpe.merges, MergeTable::Make(reader.merges(), vocab.what));
   return {};
 }
 

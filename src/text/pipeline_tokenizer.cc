@@ -73,6 +73,7 @@ class PipelineTokenizer::Lease {
     }
   }
   ~Lease() {
+    Trim();
     const std::lock_guard lock(owner_.mutex_);
     if (owner_.idle_.size() < kIdleMax) {
       owner_.idle_.push_back(std::move(scratch_));
@@ -83,6 +84,24 @@ class PipelineTokenizer::Lease {
   Scratch& operator*() { return *scratch_; }
 
  private:
+  // After a very long text: gives its memory back, keeps the word cache.
+  void Trim() {
+    constexpr std::size_t kKeep = 1 << 16;
+    Scratch& s = *scratch_;
+    if (s.bpe.ids.capacity() > kKeep) {
+      WordCache cache = std::move(s.bpe.cache);
+      s.bpe = BpeScratch{};
+      s.bpe.cache = std::move(cache);
+    }
+    s.split.storage.clear();
+    if (s.split.pieces.capacity() > kKeep ||
+        s.split.others.capacity() > kKeep) {
+      s.split.pieces = {};
+      s.split.others = {};
+    }
+    if (s.normalized.capacity() > kKeep * 16) s.normalized = std::string();
+  }
+
   const PipelineTokenizer& owner_;
   std::unique_ptr<Scratch> scratch_;
 };
@@ -142,9 +161,8 @@ Result<std::unique_ptr<PipelineTokenizer>> PipelineTokenizer::Make(
 
 bool PipelineTokenizer::WordsBreakBeforeMark() const {
   const Bpe& bpe = spec_.bpe;
-  if (!spec_.splits.empty() || bpe.bytes || bpe.ignore_merges ||
-      !bpe.later_prefix.empty() || !bpe.last_suffix.empty() ||
-      bpe.vocab.Find(kMark) == kNoId) {
+  if (bpe.bytes || bpe.ignore_merges || !bpe.later_prefix.empty() ||
+      !bpe.last_suffix.empty() || bpe.vocab.Find(kMark) == kNoId) {
     return false;
   }
   for (std::uint32_t id = 0; id < bpe.vocab.size(); ++id) {
@@ -211,22 +229,11 @@ Result<void> PipelineTokenizer::EncodeWords(
     std::vector<std::int32_t>& out) const {
   const Bpe& bpe = spec_.bpe;
   if (const auto pattern = pre_tokenizer_.only_pattern();
-      pattern && !pieces_are_spelled_) {
+      pattern && !pieces_are_spelled_ && !cut_before_mark_) {
     for (std::size_t i = 0; i < text.size();) {
       const std::size_t end = NextPiece(*pattern, text, i);
       bpe.EncodeWord(text.substr(i, end - i), scratch.bpe, out);
       i = end;
-    }
-    return {};
-  }
-  if (cut_before_mark_) {
-    std::size_t start = 0;
-    while (start < text.size()) {
-      std::size_t i = start;
-      while (text.substr(i).starts_with(kMark)) i += kMark.size();
-      const std::size_t end = std::min(text.find(kMark, i), text.size());
-      bpe.EncodeWord(text.substr(start, end - start), scratch.bpe, out);
-      start = end;
     }
     return {};
   }
@@ -237,9 +244,25 @@ Result<void> PipelineTokenizer::EncodeWords(
       AppendUnspelled(scratch.word, piece);
       piece = scratch.word;
     }
-    bpe.EncodeWord(piece, scratch.bpe, out);
+    if (cut_before_mark_) {
+      EncodeCut(piece, scratch, out);
+    } else {
+      bpe.EncodeWord(piece, scratch.bpe, out);
+    }
   }
   return {};
+}
+
+void PipelineTokenizer::EncodeCut(std::string_view piece, Scratch& scratch,
+                                  std::vector<std::int32_t>& out) const {
+  std::size_t start = 0;
+  while (start < piece.size()) {
+    std::size_t i = start;
+    while (piece.substr(i).starts_with(kMark)) i += kMark.size();
+    const std::size_t end = std::min(piece.find(kMark, i), piece.size());
+    spec_.bpe.EncodeWord(piece.substr(start, end - start), scratch.bpe, out);
+    start = end;
+  }
 }
 
 bool PipelineTokenizer::IsSpecial(std::int32_t id) const {

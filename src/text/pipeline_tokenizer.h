@@ -81,6 +81,8 @@ class PipelineTokenizer final : public Tokenizer {
   Result<void> EncodeWords(std::string_view text, bool at_start,
                            Scratch& scratch,
                            std::vector<std::int32_t>& out) const;
+  void EncodeCut(std::string_view piece, Scratch& scratch,
+                 std::vector<std::int32_t>& out) const;
   bool WordsBreakBeforeMark() const;
 
   TokenizerSpec spec_;

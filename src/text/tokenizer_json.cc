@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
 
 #include "base/json.h"
 #include "text/byte_alphabet.h"
+#include "text/merge_reader.h"
 #include "text/pipeline_tokenizer.h"
 #include "text/tokenizer_json_steps.h"
 
@@ -263,52 +263,15 @@ class Loader {
     return bpe.vocab.Find(bytes);
   }
 
-  // One merge: the ids of both sides and of what they become. Nothing when
-  // text in the byte alphabet can never hold it.
-  Result<std::optional<MergeTable::Merge>> MakeMerge(std::string_view left,
-                                                     std::string_view right,
-                                                     std::size_t index) {
-    const Bpe& bpe = spec_.bpe;
-    merged_.clear();
-    if (bpe.bytes) {
-      if (!AppendUnspelled(merged_, left))
-        return std::optional<MergeTable::Merge>();
-    } else {
-      merged_ += left;
-    }
-    const std::size_t border = merged_.size();
-    if (bpe.bytes) {
-      if (!AppendUnspelled(merged_, right))
-        return std::optional<MergeTable::Merge>();
-    } else {
-      merged_ += right;
-    }
-    const std::string_view whole = merged_;
-    MergeTable::Merge merge;
-    merge.left = bpe.vocab.Find(whole.substr(0, border));
-    merge.right = bpe.vocab.Find(whole.substr(border));
-    if (bpe.later_prefix.empty()) {
-      merge.id = bpe.vocab.Find(whole);
-    } else {
-      const std::size_t cut = std::min(bpe.later_prefix.size(), right.size());
-      merge.id = bpe.vocab.Find(std::string(whole.substr(0, border)) +
-                                std::string(whole.substr(border + cut)));
-    }
-    if (merge.left == kNoId || merge.right == kNoId || merge.id == kNoId) {
-      return Bad(what_ + ": model.merges",
-                 "merge " + std::to_string(index) + " (" + std::string(left) +
-                     " " + std::string(right) + ") is not in the vocabulary");
-    }
-    return std::optional(merge);
-  }
-
   Result<void> ReadMerges(const sj::object& model) {
     const std::string where = what_ + ": model.merges";
     sj::array list;
     if (model["merges"].get(list) != simdjson::SUCCESS) {
       return Bad(where, "missing or not a list");
     }
-    std::vector<MergeTable::Merge> merges;
+    MergeReader reader(spec_.bpe.vocab, spec_.bpe.bytes,
+                       spec_.bpe.later_prefix);
+    reader.Reserve(list.size());
     std::size_t index = 0;
     for (const sj::element element : list) {
       std::string_view left, right;
@@ -329,11 +292,14 @@ class Loader {
         return Bad(where, "merge " + std::to_string(index) +
                               " is neither a string nor a pair of strings");
       }
-      HEARTH_ASSIGN(const auto merge, MakeMerge(left, right, index));
-      if (merge) merges.push_back(*merge);
+      if (!reader.Add(left, right)) {
+        return Bad(where, "merge " + std::to_string(index) + " (" +
+                              std::string(left) + " " + std::string(right) +
+                              ") is not in the vocabulary");
+      }
       ++index;
     }
-    HEARTH_ASSIGN(spec_.bpe.merges, MergeTable::Make(merges, where));
+    HEARTH_ASSIGN(spec_.bpe.merges, MergeTable::Make(reader.merges(), where));
     return {};
   }
 
@@ -388,7 +354,6 @@ class Loader {
   const std::string& what_;
   TokenizerSpec spec_;
   std::string unk_token_;
-  std::string merged_;
 };
 
 }  // namespace
