@@ -12,22 +12,49 @@
 
 inline constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-// Scores of tokens [16 * group, +16) for kRows rows.
-template <class Format, int kRows>
-HEARTH_INLINE void ScoreGroup(const float* q, int head_dim, const KvTile& tile,
-                              int group, Floats (&score)[kRows]) {
+// Scores of tokens [16 * group, +16 * kGroups) for kRows rows, masked, into p.
+// The last group may reach beyond the stride.
+template <class Format, int kRows, int kGroups>
+HEARTH_INLINE void ScoreGroups(const float* q, int head_dim, const KvTile& tile,
+                               int group, int begin, const int* visible,
+                               float* p, std::int64_t p_stride) {
   const std::int64_t first = std::int64_t{group} * kLanes;
-  const int room = static_cast<int>(tile.stride - first);
+  const int last_room =
+      static_cast<int>(tile.stride - first) - (kGroups - 1) * kLanes;
   const std::byte* keys = tile.keys + first * Format::kBytes;
   const std::int64_t step = std::int64_t{tile.stride} * Format::kBytes;
+  Floats score[kRows][kGroups];
   HEARTH_UNROLL
-  for (int r = 0; r < kRows; ++r) score[r] = Splat(0.0f);
+  for (int r = 0; r < kRows; ++r) {
+    HEARTH_UNROLL
+    for (int g = 0; g < kGroups; ++g) score[r][g] = Splat(0.0f);
+  }
   for (int d = 0; d < head_dim; ++d, keys += step) {
-    const Floats k =
-        room >= kLanes ? Format::Read(keys) : ReadN<Format>(keys, room);
+    Floats k[kGroups];
+    HEARTH_UNROLL
+    for (int g = 0; g < kGroups; ++g) {
+      const std::byte* in = keys + g * kLanes * Format::kBytes;
+      k[g] = g == kGroups - 1 && last_room < kLanes
+                 ? ReadN<Format>(in, last_room)
+                 : Format::Read(in);
+    }
     HEARTH_UNROLL
     for (int r = 0; r < kRows; ++r) {
-      score[r] = MulAdd(Splat(q[std::int64_t{r} * head_dim + d]), k, score[r]);
+      const Floats factor = Splat(q[std::int64_t{r} * head_dim + d]);
+      HEARTH_UNROLL
+      for (int g = 0; g < kGroups; ++g) {
+        score[r][g] = MulAdd(factor, k[g], score[r][g]);
+      }
+    }
+  }
+  HEARTH_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    HEARTH_UNROLL
+    for (int g = 0; g < kGroups; ++g) {
+      const int slot = (group + g) * kLanes;
+      const Mask seen = LanesBetween(begin - slot, visible[r] - slot);
+      Store(p + r * p_stride + slot,
+            Select(seen, score[r][g], Splat(kNothing)));
     }
   }
 }
@@ -91,39 +118,55 @@ void WeighAllValues(const KvTile& tile, int head_dim, int begin, int end,
   }
 }
 
-// Turns scores in p into weights; updates max and sum; returns the factor for
-// the old accumulator. A row whose scores are all -infinity stays as it was.
-HEARTH_INLINE float SoftmaxRow(float* p, int first_group, int last_group,
-                               float* max, float* sum) {
-  Floats largest = Splat(kNothing);
-  for (int g = first_group; g < last_group; ++g) {
-    largest = Max(largest, Load(p + g * kLanes));
-  }
-  const float tile_max = ReduceMax(largest);
-  const float new_max = tile_max > *max ? tile_max : *max;
-  if (new_max == kNothing) {
-    for (int g = first_group; g < last_group; ++g) {
-      Store(p + g * kLanes, Splat(0.0f));
-    }
-    return 1.0f;
-  }
-  const float scale = Exp1(*max - new_max);
+// The scores of one row become weights; returns their sum.
+HEARTH_INLINE float WeightsOf(float* p, int first_group, int last_group,
+                              float max) {
   Floats total = Splat(0.0f);
   for (int g = first_group; g < last_group; ++g) {
-    const Floats weight = Exp(Sub(Load(p + g * kLanes), Splat(new_max)));
+    const Floats weight = ExpNegative(Sub(Load(p + g * kLanes), Splat(max)));
     Store(p + g * kLanes, weight);
     total = Add(total, weight);
   }
-  *max = new_max;
-  *sum = __builtin_fmaf(*sum, scale, ReduceAdd(total));
-  return scale;
+  return ReduceAdd(total);
+}
+
+// Scores in p become weights; max and sum move on; scale[r] is the factor for
+// the old accumulator. A row whose scores are all -infinity stays as it was.
+template <int kRows>
+HEARTH_INLINE void SoftmaxRows(float* p, std::int64_t p_stride, int first_group,
+                               const int* visible, float* max, float* sum,
+                               float (&scale)[kLanes]) {
+  float difference[kLanes] = {};
+  for (int r = 0; r < kRows; ++r) {
+    const int last_group = (visible[r] + kLanes - 1) / kLanes;
+    Floats largest = Splat(kNothing);
+    for (int g = first_group; g < last_group; ++g) {
+      largest = Max(largest, Load(p + r * p_stride + g * kLanes));
+    }
+    const float tile_max = ReduceMax(largest);
+    if (tile_max > max[r]) {
+      difference[r] = max[r] - tile_max;
+      max[r] = tile_max;
+    }
+  }
+  // All rows' factors at once; those whose maximum stood get exactly 1.
+  Store(scale, ExpNegative(Load(difference)));
+  for (int r = 0; r < kRows; ++r) {
+    const int last_group = (visible[r] + kLanes - 1) / kLanes;
+    // Against 0 every weight of a row without a maximum is exactly 0.
+    const float against = max[r] == kNothing ? 0.0f : max[r];
+    const float total =
+        WeightsOf(p + r * p_stride, first_group, last_group, against);
+    sum[r] = __builtin_fmaf(sum[r], scale[r], total);
+  }
 }
 
 // kRows rows that all see at least one token.
 template <class Format, int kRows>
-void AttendRows(const float* q, int head_dim, const KvTile& tile, int begin,
-                const int* visible, float* max, float* sum, float* acc,
-                float* p) {
+HEARTH_NOINLINE void AttendRows(const float* q, int head_dim,
+                                const KvTile& tile, int begin,
+                                const int* visible, float* max, float* sum,
+                                float* acc, float* p) {
   int shortest = visible[0];
   int longest = visible[0];
   for (int r = 1; r < kRows; ++r) {
@@ -133,23 +176,17 @@ void AttendRows(const float* q, int head_dim, const KvTile& tile, int begin,
   const int first_group = begin / kLanes;
   const int last_group = (longest + kLanes - 1) / kLanes;
   const std::int64_t p_stride = RoundUp(tile.stride, kLanes);
-  for (int g = first_group; g < last_group; ++g) {
-    Floats score[kRows];
-    ScoreGroup<Format, kRows>(q, head_dim, tile, g, score);
-    HEARTH_UNROLL
-    for (int r = 0; r < kRows; ++r) {
-      const Mask seen =
-          LanesBetween(begin - g * kLanes, visible[r] - g * kLanes);
-      Store(p + r * p_stride + g * kLanes,
-            Select(seen, score[r], Splat(kNothing)));
-    }
+  int g = first_group;
+  for (; g + kScoreGroups <= last_group; g += kScoreGroups) {
+    ScoreGroups<Format, kRows, kScoreGroups>(q, head_dim, tile, g, begin,
+                                             visible, p, p_stride);
   }
-  float scale[kRows];
-  for (int r = 0; r < kRows; ++r) {
-    const int row_groups = (visible[r] + kLanes - 1) / kLanes;
-    scale[r] =
-        SoftmaxRow(p + r * p_stride, first_group, row_groups, max + r, sum + r);
+  for (; g < last_group; ++g) {
+    ScoreGroups<Format, kRows, 1>(q, head_dim, tile, g, begin, visible, p,
+                                  p_stride);
   }
+  float scale[kLanes];
+  SoftmaxRows<kRows>(p, p_stride, first_group, visible, max, sum, scale);
   WeighAllValues<Format, kRows>(tile, head_dim, begin, shortest, p, p_stride,
                                 scale, acc);
   // What only the longer rows see.
@@ -228,8 +265,10 @@ void MergeAttention(float* max_a, float* sum_a, float* acc_a, float max_b,
                     float sum_b, const float* acc_b, int head_dim) {
   if (max_b == kNothing) return;
   const float max = max_b > *max_a ? max_b : *max_a;
-  const float scale_a = Exp1(*max_a - max);
-  const float scale_b = Exp1(max_b - max);
+  float scale[kLanes] = {*max_a - max, max_b - max};
+  Store(scale, ExpNegative(Load(scale)));
+  const float scale_a = scale[0];
+  const float scale_b = scale[1];
   *max_a = max;
   *sum_a = __builtin_fmaf(*sum_a, scale_a, sum_b * scale_b);
   ForEachVector(head_dim, [&](std::int64_t i, int count) {

@@ -1,9 +1,8 @@
 // exp and its relatives on sixteen lanes. The same operations in the same order
 // on every CPU, hence the same bits; the C library promises neither.
 
-// Within 2 ulp of e^x. Below -87.3 (where results would be subnormal) 0, above
-// 88.72 infinity; NaN stays NaN; Exp(0) is exactly 1.
-HEARTH_INLINE Floats Exp(Floats x) {
+// Within 2 ulp of e^x for -87.3 <= x <= 88.72; exactly 1 for 0.
+HEARTH_INLINE Floats ExpInRange(Floats x) {
   // x = n ln 2 + r. Adding 1.5 * 2^23 rounds to an integer and leaves it in the
   // low bits, so no conversion instruction is needed.
   const Floats magic = Splat(0x1.8p23f);
@@ -19,19 +18,22 @@ HEARTH_INLINE Floats Exp(Floats x) {
   p = MulAdd(p, r, Splat(0.5f));
   p = MulAdd(p, r, Splat(1.0f));
   p = MulAdd(p, r, Splat(1.0f));
-  Floats result = AsFloats(AddInts(AsInts(p), ShiftLeft<23>(AsInts(shifted))));
-  result = Select(Less(x, Splat(-87.3f)), Splat(0.0f), result);
-  result = Select(Less(Splat(88.72f), x),
-                  Splat(std::numeric_limits<float>::infinity()), result);
-  return Select(IsNan(x), x, result);
+  return AsFloats(AddInts(AsInts(p), ShiftLeft<23>(AsInts(shifted))));
 }
 
-HEARTH_INLINE float FirstLane(Floats a) {
-  float lanes[kLanes];
-  Store(lanes, a);
-  return lanes[0];
+// e^x for x <= 0; 0 below -87.3, where it would be subnormal, so that
+// e^-infinity is exactly 0.
+HEARTH_INLINE Floats ExpNegative(Floats x) {
+  return Select(Less(x, Splat(-87.3f)), Splat(0.0f), ExpInRange(x));
 }
-HEARTH_INLINE float Exp1(float x) { return FirstLane(Exp(Splat(x))); }
+
+// e^x for every x: above 88.72 infinity, NaN stays NaN.
+HEARTH_INLINE Floats Exp(Floats x) {
+  const Floats result =
+      Select(Less(Splat(88.72f), x),
+             Splat(std::numeric_limits<float>::infinity()), ExpNegative(x));
+  return Select(IsNan(x), x, result);
+}
 
 // erfc(z) for z >= 0, relative error below 1e-6 where it matters (z < 5).
 HEARTH_INLINE Floats ErfcPositive(Floats z) {

@@ -35,6 +35,7 @@ class TileRows {
     std::uint64_t bits = 0;
     for (int i = 3; i >= 0; --i) {
       bits = bits << 16 | LoadLe<std::uint16_t>(Row(4 * q + i));
+      asm("" : "+r"(bits));  // or g++ moves the work to the vector ports
     }
     return bits;
   }

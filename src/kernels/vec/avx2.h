@@ -6,6 +6,7 @@ inline constexpr int kLanes = 16;
 inline constexpr int kTileRows = 3;
 inline constexpr int kTileColumns = 2;
 inline constexpr int kAttendRows = 4;
+inline constexpr int kScoreGroups = 1;
 
 struct Floats {
   __m256 lo, hi;

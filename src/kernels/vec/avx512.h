@@ -6,6 +6,7 @@ inline constexpr int kLanes = 16;
 inline constexpr int kTileRows = 6;
 inline constexpr int kTileColumns = 4;
 inline constexpr int kAttendRows = 8;
+inline constexpr int kScoreGroups = 2;
 
 struct Floats {
   __m512 v;
