@@ -3,11 +3,16 @@
 //
 // One numerics on every CPU: each function below gives the same bits on every
 // instruction set (scalar, AVX2, AVX-512, NEON), for one row and for many, and
-// however the rows or tokens were split into calls. The rules that make it so:
-//   - float sums run over 16 virtual lanes (element k goes to lane k % 16, in
-//     rising k, one fused multiply-add each) and end in one fixed tree;
+// however rows, columns or query rows were split into calls. The rules that
+// make it so (docs/kernels.md has them in full):
+//   - dot products with float weights run over 16 virtual lanes (element k goes
+//     to lane k % 16, in rising k, one fused multiply-add each) and end in one
+//     fixed tree; kInOut weights and attention sum each output in rising order;
 //   - integer dot products are exact, and their float sum runs block by block;
-//   - exp, erf, tanh are our own polynomials, not the C library's.
+//   - exp, erfc, silu and the gelus are our own polynomials, not the C
+//     library's.
+// Equal up to the payload of a NaN. The floating-point environment is the
+// default one: round to nearest, subnormals kept.
 // kNumericsVersion is part of every model identity: change it when any bit of
 // any result changes.
 #pragma once
@@ -31,8 +36,9 @@ struct Kernels {
   // --- Linear layers -------------------------------------------------------
   // Activations are prepared once per matrix input and shared by all threads:
   // float formats keep float rows; Q8_0 and Q4_0 quantise each row to int8 in
-  // groups of 32 (scale = absmax / 127, round to nearest even).
-  // Bytes that Pack* writes for one row of n_in values.
+  // groups of 32 (scale = absmax / 127, round to nearest even; a NaN makes its
+  // group's scale NaN). The bytes are the same on every instruction set.
+  // Bytes that pack_row writes for one row of n_in values; a multiple of 64.
   std::size_t (*packed_row_bytes)(DType weight, std::int64_t n_in);
   // x: [n_in]; packed: packed_row_bytes, 64-byte aligned.
   void (*pack_row)(DType weight, const float* x, std::int64_t n_in,
@@ -41,15 +47,18 @@ struct Kernels {
   // for r in [0, n_rows) and n in [n_begin, n_end). packed rows lie
   // packed_row_bytes apart. `scratch`: matmul_scratch_bytes, 64-byte aligned,
   // one per thread. n_begin and n_end are multiples of kMatmulColumns, but for
-  // n_end == n_out.
+  // n_end == n_out. Q8_0 and Q4_0 need n_in in whole blocks of 32. Reads no
+  // weight byte outside the matrix, though it may prefetch there.
   void (*matmul)(const WeightMatrix& w, const std::byte* packed, int n_rows,
                  std::int64_t n_begin, std::int64_t n_end, const float* bias,
                  float* y, std::int64_t y_stride, std::byte* scratch);
+  // Never less for more rows, so the largest batch's scratch serves all; 0 for
+  // the few rows of a decode step.
   std::size_t (*matmul_scratch_bytes)(const WeightMatrix& w, int n_rows);
   // out[0..n_in) = row `row` of a kOutIn matrix as float (embedding look-up).
   void (*dequantize_row)(const WeightMatrix& w, std::int64_t row, float* out);
 
-  // --- Elementwise, over n values -----------------------------------------
+  // --- Elementwise, over n values; out may be x -----------------------------
   void (*rms_norm)(const float* x, const float* weight, float eps,
                    std::int64_t n, float* out);
   void (*layer_norm)(const float* x, const float* weight, const float* bias,
@@ -72,15 +81,19 @@ struct Kernels {
   void (*store_value)(KvFormat format, const float* value, int head_dim,
                       std::byte* values, int slot);
 
-  // --- Attention
-  // -------------------------------------------------------------- Folds one
-  // tile into the running softmax of n_rows query rows that share a KV head
-  // (all query heads of the group, and several positions).
+  // --- Attention ------------------------------------------------------------
+  // Folds one tile into the running softmax of n_rows query rows that share a
+  // KV head (all query heads of the group, and several positions).
   //   q      [n_rows][head_dim], already scaled
   //   visible[r]: the row sees tokens [begin, visible[r]) of the tile; may be
-  //           <= begin (row skips the tile)
+  //           <= begin (row skips the tile), never above the tile's n_tokens
   //   state  per row: running maximum, running sum; and acc [n_rows][head_dim].
-  // The result for a row depends on nothing but the row and the tiles in order.
+  //           Starts as -infinity, 0 and zeros.
+  // The result for a row depends on nothing but the row, the tiles in order and
+  // the tokens that it sees: other slots may hold anything, NaN too. Slots up
+  // to `stride` are read. Rows run in groups of up to eight that share each
+  // load, so neighbours should see about the same tokens: order rows by
+  // position, then by head.
   void (*attend_tile)(KvFormat format, const float* q, int n_rows, int head_dim,
                       const KvTile& tile, int begin, const int* visible,
                       float* max, float* sum, float* acc, std::byte* scratch);

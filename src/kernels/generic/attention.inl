@@ -52,9 +52,11 @@ HEARTH_INLINE void ScoreGroups(const float* q, int head_dim, const KvTile& tile,
     HEARTH_UNROLL
     for (int g = 0; g < kGroups; ++g) {
       const int slot = (group + g) * kLanes;
-      const Mask seen = LanesBetween(begin - slot, visible[r] - slot);
-      Store(p + r * p_stride + slot,
-            Select(seen, score[r][g], Splat(kNothing)));
+      if (begin > slot || visible[r] < slot + kLanes) {
+        const Mask seen = LanesBetween(begin - slot, visible[r] - slot);
+        score[r][g] = Select(seen, score[r][g], Splat(kNothing));
+      }
+      Store(p + r * p_stride + slot, score[r][g]);
     }
   }
 }

@@ -8,10 +8,9 @@
 inline constexpr int kLanes = 16;
 
 // How many accumulators fit the register file: rows x columns of the float
-// matmul tile, rows of
-// the attention tile, groups of sixteen tokens that share a query broadcast.
-// (Small here: without vector registers a larger tile gains little and takes
-// long to compile.)
+// matmul tile, rows of the attention tile, groups of sixteen tokens that share
+// a query broadcast. (Small here: without vector registers a larger tile gains
+// little and takes long to compile.)
 inline constexpr int kTileRows = 1;
 inline constexpr int kTileColumns = 1;
 inline constexpr int kAttendRows = 1;
