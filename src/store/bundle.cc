@@ -159,6 +159,12 @@ Result<void> SaveBundle(const std::string& path, const KvIdentity& identity,
       tokens.size()) {
     return {Code::kInvalidArgument, "a bundle needs all blocks of its prompt"};
   }
+  return WriteBundle(path, file.parts,
+                     file_ops ? *file_ops : FileOps::System());
+}
+
+Result<void> WriteBundle(const std::string& path,
+                         std::span<const ByteSpan> parts, FileOps& ops) {
   HEARTH_TRY(RefuseForeignFile(path));
   // A link is the user's wish: what it points to is replaced, not the link.
   std::error_code ignored, unresolved;
@@ -172,10 +178,9 @@ Result<void> SaveBundle(const std::string& path, const KvIdentity& identity,
     return {Code::kInvalidArgument, path + ": not a name for a file"};
   }
   HEARTH_ASSIGN(const Directory directory,
-                Directory::Open(file_ops ? *file_ops : FileOps::System(),
-                                folder.empty() ? "." : folder));
+                Directory::Open(ops, folder.empty() ? "." : folder));
   SweepTemporariesOf(directory, name);
-  return directory.Write(name, file.parts);
+  return directory.Write(name, parts);
 }
 
 }  // namespace hearth

@@ -16,4 +16,8 @@ Result<PromptFileParts> EncodePrompt(const KvIdentity& identity,
                                      std::span<const std::int32_t> tokens,
                                      std::span<const BlockToSave> blocks);
 
+// Writes the parts to `path`, as SaveBundle does.
+Result<void> WriteBundle(const std::string& path,
+                         std::span<const ByteSpan> parts, FileOps& ops);
+
 }  // namespace hearth

@@ -100,7 +100,11 @@ Result<void> DirStore::SaveSome(const KvIdentity& identity, const KvSpec& spec,
     HEARTH_TRY(files[i].Fill(parts));
   }
   for (PendingFile& file : files) HEARTH_TRY(file.Flush());
-  for (PendingFile& file : files) HEARTH_TRY(file.Publish());
+  {
+    // Under the lock, so that a scan does not miss a file between two names.
+    HEARTH_ASSIGN(const SpaceLock lock, SpaceLock::Take(root));
+    for (PendingFile& file : files) HEARTH_TRY(file.Publish());
+  }
   for (const auto& [name, folder] : folders) HEARTH_TRY(folder.Sync());
   if (made_folder) HEARTH_TRY(top.Sync());
   return {};
@@ -171,8 +175,11 @@ Result<void> DirStore::SaveManifest(const KvIdentity& identity,
   HEARTH_TRY(files[0].Fill(file.parts));
   HEARTH_TRY(files[1].Fill(note_parts));
   HEARTH_TRY(files[0].Flush());
-  HEARTH_TRY(files[0].Publish());
-  HEARTH_TRY(files[1].Publish());  // a lost note costs nothing: not flushed
+  {
+    HEARTH_ASSIGN(const SpaceLock lock, SpaceLock::Take(root));
+    HEARTH_TRY(files[0].Publish());
+    HEARTH_TRY(files[1].Publish());  // a lost note costs nothing: not flushed
+  }
   HEARTH_TRY(prompts.Sync());
   StampChain(root, chain);
   return {};

@@ -1,0 +1,77 @@
+#include "store/prompt_survey.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "store/layout.h"
+
+namespace hearth {
+
+Result<std::unique_ptr<PromptSurvey>> Survey(const Directory& root) {
+  auto survey = std::make_unique<PromptSurvey>();
+  HEARTH_ASSIGN(survey->catalog, ScanStore(root));
+  const auto prompts = root.Sub(kPromptsName);
+  for (const CatalogFile& file : survey->catalog.files) {
+    if (file.kind == FileKind::kBlock) survey->blocks[file.id] = &file;
+    if (file.kind == FileKind::kPin) survey->pins.insert(file.name);
+    if (file.kind == FileKind::kSidecar) {
+      survey->notes[StemOf(file.name, kSidecarSuffix)] = &file;
+    }
+    if (file.kind != FileKind::kManifest || !prompts.ok()) continue;
+    auto header = ReadManifest(*prompts, file.name);
+    if (!header.ok()) continue;
+    for (const PromptEntry& entry : header->blocks) {
+      ++survey->n_sharing[entry.id];
+    }
+    survey->prompts.push_back({StemOf(file.name, kPromptSuffix), &file,
+                               std::move(header).value()});
+  }
+  return survey;
+}
+
+PromptInfo InfoOf(const PromptSurvey& survey, const SurveyedPrompt& prompt,
+                  const Directory& root) {
+  const PromptHeader& header = prompt.header;
+  PromptInfo info;
+  info.stem = prompt.stem;
+  info.model_name = header.model_name;
+  info.model_id = header.model_id;
+  info.format_id = header.format_id;
+  info.root_id = header.root_id;
+  info.end_id = header.blocks.back().id;
+  info.block_tokens = header.block_tokens;
+  info.n_tokens = header.tokens.size();
+  info.bytes = prompt.file->bytes;
+  info.last_use_ns = prompt.file->last_use_ns;
+  info.pinned = survey.pins.count(prompt.stem) > 0;
+  const auto note = survey.notes.find(prompt.stem);
+  if (note != survey.notes.end()) info.bytes += note->second->bytes;
+  bool whole_so_far = true;
+  for (std::size_t i = 0; i < header.blocks.size(); ++i) {
+    const PromptEntry& entry = header.blocks[i];
+    const std::uint64_t n_tokens = header.BlockTokens(i).size();
+    const auto file = survey.blocks.find(entry.id);
+    const bool in_manifest = entry.image_at != 0;
+    if (n_tokens < static_cast<std::uint64_t>(header.block_tokens)) {
+      info.n_tail_tokens = n_tokens;
+    } else {
+      ++info.n_blocks_full;
+      info.n_blocks_present += file != survey.blocks.end() ? 1 : 0;
+    }
+    whole_so_far =
+        whole_so_far && (in_manifest || file != survey.blocks.end());
+    if (whole_so_far) info.n_tokens_usable += n_tokens;
+    if (in_manifest || file == survey.blocks.end()) continue;
+    info.bytes += file->second->bytes;
+    info.last_use_ns = std::max(info.last_use_ns, file->second->last_use_ns);
+    if (survey.n_sharing.at(entry.id) > 1) {
+      info.bytes_shared += file->second->bytes;
+    }
+  }
+  const auto prompts = root.Sub(kPromptsName);
+  if (prompts.ok()) info.created_ns = prompts->BirthNs(prompt.file->name);
+  return info;
+}
+
+}  // namespace hearth

@@ -1,0 +1,320 @@
+// The administrative calls that check, delete and move files.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "store/block_image.h"
+#include "store/bundle.h"
+#include "store/layout.h"
+#include "store/prompt_survey.h"
+#include "store/store_admin.h"
+
+namespace hearth {
+namespace {
+
+// A block's image without the spec that made it: everything but the layout.
+Result<BlockHeader> CheckWholeImage(ByteSpan image, const std::string& what) {
+  HEARTH_ASSIGN(BlockHeader header,
+                ParseBlockHeader(image, image.size(), what));
+  if (ChildId(header.parent_id, header.tokens) != header.block_id) {
+    return {Code::kCorrupt, what + ": its id is not that of its tokens"};
+  }
+  HEARTH_TRY(CheckSections(image, header, what));
+  return header;
+}
+
+Result<void> CheckImageOf(const PromptHeader& prompt, std::size_t index,
+                          ByteSpan image, const std::string& what) {
+  HEARTH_ASSIGN(const BlockHeader header, CheckWholeImage(image, what));
+  const BlockQuery query{prompt.model_id,         prompt.format_id,
+                         prompt.root_id,          prompt.ParentOf(index),
+                         prompt.blocks[index].id, prompt.BlockTokens(index)};
+  return CheckBlockHeader(header, query, what);
+}
+
+Result<void> CheckFile(const Directory& folder, const CatalogFile& file) {
+  HEARTH_ASSIGN(const MappedFile mapped, folder.Map(file.name));
+  HEARTH_TRY(mapped.Populate());
+  const std::string& what = mapped.path();
+  if (file.kind == FileKind::kBlock) {
+    HEARTH_ASSIGN(const BlockHeader header,
+                  CheckWholeImage(mapped.bytes(), what));
+    if (header.block_id != file.id) {
+      return {Code::kCorrupt, what + ": another block than its name says"};
+    }
+    return {};
+  }
+  HEARTH_ASSIGN(const PromptHeader header,
+                ParsePromptFile(mapped.bytes(), what));
+  for (std::size_t i = 0; i < header.blocks.size(); ++i) {
+    const PromptEntry& entry = header.blocks[i];
+    if (entry.image_at == 0) continue;
+    HEARTH_TRY(CheckImageOf(
+        header, i, mapped.bytes().subspan(entry.image_at, entry.image_bytes),
+        what));
+  }
+  return {};
+}
+
+// As its header says; zero when it cannot be read.
+Digest ModelOfBlock(const Directory& root, const CatalogFile& file) {
+  Digest model;
+  const auto folder = OpenFolder(root, file.folder);
+  if (!folder.ok()) return model;
+  const auto start = folder->ReadStart(file.name, kImageAlign);
+  if (!start.ok() || start->size() < kBlockModelIdAt + model.bytes.size()) {
+    return model;
+  }
+  std::memcpy(model.bytes.data(), start->data() + kBlockModelIdAt,
+              model.bytes.size());
+  return model;
+}
+
+}  // namespace
+
+Result<VerifyReport> StoreAdmin::Verify(bool set_aside) const {
+  const auto start = std::chrono::steady_clock::now();
+  HEARTH_ASSIGN(const Directory root, Root());
+  HEARTH_ASSIGN(const Catalog catalog, ScanStore(root));
+  VerifyReport report;
+  for (const CatalogFile& file : catalog.files) {
+    if (file.kind != FileKind::kBlock && file.kind != FileKind::kManifest) {
+      continue;
+    }
+    const auto folder = OpenFolder(root, file.folder);
+    if (!folder.ok()) continue;
+    const auto checked = CheckFile(*folder, file);
+    ++report.n_files;
+    report.bytes += file.bytes;
+    if (checked.ok() || checked.error().code == Code::kNotFound) continue;
+    Defect defect{folder->PathOf(file.name), checked.error().message, false};
+    if (set_aside && checked.error().code == Code::kCorrupt) {
+      const auto quarantine = root.MakeSub(kQuarantineName);
+      defect.set_aside =
+          quarantine.ok() &&
+          folder->MoveTo(file.name, *quarantine, file.name).ok();
+    }
+    report.defects.push_back(std::move(defect));
+  }
+  HEARTH_ASSIGN(const auto survey, Survey(root));
+  for (const SurveyedPrompt& prompt : survey->prompts) {
+    const PromptInfo info = InfoOf(*survey, prompt, root);
+    if (info.n_tokens_usable < info.n_tokens) {
+      report.incomplete.push_back(prompt.stem);
+    }
+  }
+  report.seconds = std::chrono::duration<double>(
+                       std::chrono::steady_clock::now() - start)
+                       .count();
+  return report;
+}
+
+Result<GcReport> StoreAdmin::Gc(const SpaceLimits& limits) const {
+  HEARTH_ASSIGN(const Directory root, Root());
+  HEARTH_ASSIGN(SpaceLock lock, SpaceLock::Take(root));
+  HEARTH_ASSIGN(const auto survey, Survey(root));
+  const std::uint64_t before = survey->catalog.total_bytes;
+  GcReport report;
+  const auto remove = [&](const std::string& folder, const std::string& name) {
+    const auto opened = OpenFolder(root, folder);
+    if (opened.ok() && opened->Remove(name).ok()) ++report.n_files;
+  };
+  std::unordered_set<std::string> kept;
+  for (const SurveyedPrompt& prompt : survey->prompts) {
+    const PromptInfo info = InfoOf(*survey, prompt, root);
+    if (info.n_tokens_usable == info.n_tokens || info.pinned) {
+      kept.insert(prompt.stem);
+    } else {
+      remove(kPromptsName, prompt.file->name);
+    }
+  }
+  for (const CatalogFile& file : survey->catalog.files) {
+    const bool leftover =
+        file.kind == FileKind::kQuarantined ||
+        (file.kind == FileKind::kTemporary && file.stale) ||
+        (file.kind == FileKind::kSidecar &&
+         kept.count(StemOf(file.name, kSidecarSuffix)) == 0) ||
+        (file.kind == FileKind::kPin && kept.count(file.name) == 0);
+    if (leftover) remove(file.folder, file.name);
+  }
+  HEARTH_TRY(lock.MakeRoom(root, 0, limits, {}, /*recount=*/true));
+  HEARTH_ASSIGN(const Catalog after, ScanStore(root));
+  report.bytes_left = after.total_bytes;
+  report.bytes = before > after.total_bytes ? before - after.total_bytes : 0;
+  report.n_files = std::max<std::uint64_t>(
+      report.n_files, survey->catalog.files.size() > after.files.size()
+                          ? survey->catalog.files.size() - after.files.size()
+                          : 0);
+  return report;
+}
+
+Result<GcReport> StoreAdmin::Wipe(const WipeFilter& filter) const {
+  HEARTH_ASSIGN(const Directory root, Root());
+  HEARTH_ASSIGN(const SpaceLock lock, SpaceLock::Take(root));
+  HEARTH_ASSIGN(const auto survey, Survey(root));
+  const bool all = filter.model_name.empty();
+  std::unordered_set<Digest> doomed, kept;
+  std::unordered_set<std::string> stems;
+  std::unordered_set<Digest> models;  // whose loose blocks go too
+  for (const SurveyedPrompt& prompt : survey->prompts) {
+    const bool dies = all || prompt.header.model_name == filter.model_name;
+    if (dies) stems.insert(prompt.stem);
+    if (dies) models.insert(prompt.header.model_id);
+    for (const PromptEntry& entry : prompt.header.blocks) {
+      (dies ? doomed : kept).insert(entry.id);
+    }
+  }
+  GcReport report;
+  Result<void> failed;
+  for (const CatalogFile& file : survey->catalog.files) {
+    bool dies = false;
+    switch (file.kind) {
+      case FileKind::kBlock:
+        dies = all || (doomed.count(file.id) > 0 && kept.count(file.id) == 0) ||
+               (survey->n_sharing.count(file.id) == 0 &&
+                models.count(ModelOfBlock(root, file)) > 0);
+        break;
+      case FileKind::kManifest:
+        dies = all || stems.count(StemOf(file.name, kPromptSuffix)) > 0;
+        break;
+      case FileKind::kSidecar:
+        dies = all || stems.count(StemOf(file.name, kSidecarSuffix)) > 0;
+        break;
+      case FileKind::kPin:
+        dies = all || stems.count(file.name) > 0;
+        break;
+      // Damaged files cannot be told apart by model, and may hold its KV.
+      case FileKind::kQuarantined:
+        dies = true;
+        break;
+      case FileKind::kMemo:
+        dies = all;
+        break;
+      case FileKind::kTemporary:
+        dies = file.stale;
+        break;
+      case FileKind::kRootFile:
+      case FileKind::kUnknown:
+        break;
+    }
+    if (!dies) {
+      report.bytes_left += file.bytes;
+      continue;
+    }
+    const auto folder = OpenFolder(root, file.folder);
+    const Result<void> removed =
+        folder.ok() ? folder->Remove(file.name) : Result<void>(folder.error());
+    if (removed.ok()) {
+      ++report.n_files;
+      report.bytes += file.bytes;
+    } else if (removed.error().code != Code::kNotFound) {
+      failed = removed;
+    }
+  }
+  // The user asked for the data to be gone: say so when some is not.
+  if (!failed.ok()) return failed.error();
+  return report;
+}
+
+Result<void> StoreAdmin::Export(const std::string& name,
+                                const std::string& path) const {
+  HEARTH_ASSIGN(const Directory root, Root());
+  HEARTH_ASSIGN(const std::string stem, Resolve(root, name));
+  HEARTH_ASSIGN(const Directory prompts, root.Sub(kPromptsName));
+  HEARTH_ASSIGN(const MappedFile manifest,
+                prompts.Map(stem + std::string(kPromptSuffix)));
+  HEARTH_TRY(manifest.Populate());
+  HEARTH_ASSIGN(PromptHeader header,
+                ParsePromptFile(manifest.bytes(), manifest.path()));
+  std::vector<MappedFile> files;  // keep the images mapped
+  std::vector<PromptImage> images;
+  for (std::size_t i = 0; i < header.blocks.size(); ++i) {
+    PromptEntry& entry = header.blocks[i];
+    ByteSpan image;
+    if (entry.image_at != 0) {
+      image = manifest.bytes().subspan(entry.image_at, entry.image_bytes);
+    } else {
+      HEARTH_ASSIGN(const Directory folder,
+                    OpenFolder(root, std::string(kBlocksName) + "/" +
+                                         BlockFolder(entry.id)));
+      HEARTH_ASSIGN(MappedFile file, folder.Map(BlockName(entry.id)));
+      HEARTH_TRY(file.Populate());
+      image = file.bytes();
+      files.push_back(std::move(file));
+    }
+    HEARTH_TRY(CheckImageOf(header, i, image, stem));
+    const std::size_t n = StatedHeaderBytes(image);
+    images.push_back({i, {image.begin(), image.begin() + n}, image.subspan(n)});
+    entry.image_at = entry.image_bytes = 0;
+  }
+  HEARTH_ASSIGN(const PromptFileParts file,
+                EncodePromptFile(std::move(header), std::move(images)));
+  return WriteBundle(path, file.parts, *ops_);
+}
+
+Result<std::string> StoreAdmin::Import(const std::string& path,
+                                       const SpaceLimits& limits) const {
+  HEARTH_ASSIGN(const MappedFile bundle, MappedFile::Open(path));
+  HEARTH_TRY(bundle.Populate());
+  HEARTH_ASSIGN(PromptHeader header, ParsePromptFile(bundle.bytes(), path));
+  Protection protection;
+  for (std::size_t i = 0; i < header.blocks.size(); ++i) {
+    const PromptEntry& entry = header.blocks[i];
+    if (entry.image_at == 0) {
+      return {Code::kInvalidArgument,
+              path + ": a manifest, which does not hold its blocks"};
+    }
+    HEARTH_TRY(CheckImageOf(
+        header, i, bundle.bytes().subspan(entry.image_at, entry.image_bytes),
+        path));
+    protection.blocks.insert(entry.id);
+  }
+  const std::string stem =
+      PromptStem(header.model_name, header.blocks.back().id);
+  protection.stems.insert(stem);
+
+  HEARTH_ASSIGN(const Directory root, Root());
+  HEARTH_ASSIGN(const Directory blocks, root.MakeSub(kBlocksName));
+  std::vector<PromptImage> tail;
+  for (std::size_t i = 0; i < header.blocks.size(); ++i) {
+    PromptEntry& entry = header.blocks[i];
+    const ByteSpan image =
+        bundle.bytes().subspan(entry.image_at, entry.image_bytes);
+    const bool full = header.BlockTokens(i).size() ==
+                      static_cast<std::size_t>(header.block_tokens);
+    entry.image_at = entry.image_bytes = 0;
+    if (!full) {
+      const std::size_t n = StatedHeaderBytes(image);
+      tail.push_back({i, {image.begin(), image.begin() + n}, image.subspan(n)});
+      continue;
+    }
+    HEARTH_ASSIGN(const Directory folder,
+                  blocks.MakeSub(BlockFolder(entry.id)));
+    if (folder.Exists(BlockName(entry.id))) continue;
+    std::vector<PendingFile> file;
+    {
+      HEARTH_ASSIGN(SpaceLock lock, SpaceLock::Take(root));
+      HEARTH_TRY(lock.MakeRoom(root, image.size(), limits, protection));
+      HEARTH_ASSIGN(PendingFile made,
+                    folder.Create(BlockName(entry.id), image.size()));
+      file.push_back(std::move(made));
+    }
+    HEARTH_TRY(file[0].Fill(std::span(&image, 1)));
+    HEARTH_TRY(file[0].Flush());
+    HEARTH_TRY(file[0].Publish());
+    HEARTH_TRY(folder.Sync());
+  }
+  HEARTH_ASSIGN(const PromptFileParts file,
+                EncodePromptFile(std::move(header), std::move(tail)));
+  std::uint64_t size = 0;
+  for (const ByteSpan part : file.parts) size += part.size();
+  HEARTH_ASSIGN(const Directory prompts, root.MakeSub(kPromptsName));
+  HEARTH_ASSIGN(SpaceLock lock, SpaceLock::Take(root));
+  HEARTH_TRY(lock.MakeRoom(root, size, limits, protection));
+  HEARTH_TRY(prompts.Write(stem + std::string(kPromptSuffix), file.parts));
+  return stem;
+}
+
+}  // namespace hearth
