@@ -157,10 +157,12 @@ Result<void> ReadMerges(const GgufVocab& vocab, Bpe& bpe) {
     if (space == std::string_view::npos) {
       return Bad(vocab, "merges[" + std::to_string(i) + "] has no space");
     }
-    if (!reader.Add(line.substr(0, space), line.substr(space + 1))) {
-      return Bad(vocab, "merges[" + std::to_string(i) + "] (" +
-                            std::string(line) + ") is not in the vocabulary");
-    }
+    reader.Add(line.substr(0, space), line.substr(space + 1));
+  }
+  if (const auto missing = reader.Finish()) {
+    return Bad(vocab, "merges[" + std::to_string(*missing) + "] (" +
+                          std::string(vocab.merges[*missing]) +
+                          ") is not in the vocabulary");
   }
   HEARTH_ASSIGN(bpe.merges, MergeTable::Make(reader.merges(), vocab.what));
   return {};

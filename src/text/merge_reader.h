@@ -1,8 +1,14 @@
 // Turns the spelled merges of a file into merges between ids.
 //
-// Errors  Add: false when a side, or what they become, is not a piece.
+// A large vocabulary has hundreds of thousands of merges and two look-ups in a
+// table larger than the caches for each, so look-ups run in batches whose
+// memory is asked for ahead of time.
+// Errors  Finish names the first merge of which a side, or what it becomes, is
+//         not a piece.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,15 +28,32 @@ class MergeReader {
 
   // The next merge in order of rank. One that text in the byte alphabet can
   // never hold is left out.
-  bool Add(std::string_view left, std::string_view right);
+  void Add(std::string_view left, std::string_view right);
+  // The number of the first merge that is not in the vocabulary, if any.
+  std::optional<std::size_t> Finish();
+  // After Finish.
   const std::vector<MergeTable::Merge>& merges() const { return merges_; }
 
  private:
+  static constexpr std::size_t kBatch = 16;
+  struct Pending {
+    std::size_t index, start, border, end;  // in joined_
+    std::uint64_t left_hash, right_hash;
+  };
+
+  bool Unspell(std::string_view spelling);
+  void Flush();
+  std::uint32_t Merged(std::string_view whole, std::size_t border);
+
   const Vocab& vocab_;
   bool bytes_;
   std::string_view later_prefix_;
-  std::string joined_;
+  std::string joined_;  // the texts of the batch, left and right together
+  std::array<Pending, kBatch> pending_;
+  std::size_t n_pending_ = 0;
+  std::size_t n_added_ = 0;
   std::uint32_t guess_ = 0;
+  std::optional<std::size_t> missing_;
   std::vector<MergeTable::Merge> merges_;
 };
 

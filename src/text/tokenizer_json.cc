@@ -292,12 +292,12 @@ class Loader {
         return Bad(where, "merge " + std::to_string(index) +
                               " is neither a string nor a pair of strings");
       }
-      if (!reader.Add(left, right)) {
-        return Bad(where, "merge " + std::to_string(index) + " (" +
-                              std::string(left) + " " + std::string(right) +
-                              ") is not in the vocabulary");
-      }
+      reader.Add(left, right);
       ++index;
+    }
+    if (const auto missing = reader.Finish()) {
+      return Bad(where, "merge " + std::to_string(*missing) +
+                            " is not in the vocabulary");
     }
     HEARTH_ASSIGN(spec_.bpe.merges, MergeTable::Make(reader.merges(), where));
     return {};

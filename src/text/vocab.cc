@@ -8,15 +8,25 @@
 namespace hearth {
 namespace {
 
+// How many entries ahead memory is asked for.
+constexpr std::size_t kAhead = 12;
+
 // Puts every findable piece in; false when a probe gets too long.
 bool FillTextSlots(const Vocab& vocab, std::uint64_t seed,
                    std::vector<TextSlot>& slots) {
   std::fill(slots.begin(), slots.end(), TextSlot{0, kNoId});
   const std::size_t mask = slots.size() - 1;
+  std::vector<std::uint64_t> hashes(vocab.size());
+  for (std::uint32_t id = 0; id < vocab.size(); ++id) {
+    hashes[id] = HashText(vocab.Text(id), seed);
+  }
   for (std::uint32_t id = 0; id < vocab.size(); ++id) {
     if ((vocab.flags[id] & kPieceFindable) == 0) continue;
     const std::string_view piece = vocab.Text(id);
-    const std::uint64_t hash = HashText(piece, seed);
+    const std::uint64_t hash = hashes[id];
+    if (id + kAhead < vocab.size()) {
+      __builtin_prefetch(&slots[hashes[id + kAhead] & mask]);
+    }
     const auto tag = static_cast<std::uint32_t>(hash >> 32);
     std::size_t i = hash & mask;
     std::size_t probe = 0;
@@ -36,6 +46,11 @@ bool FillMergeSlots(std::span<const MergeTable::Merge> merges,
   const std::size_t mask = slots.size() - 1;
   for (std::uint32_t rank = 0; rank < merges.size(); ++rank) {
     const MergeTable::Merge& merge = merges[rank];
+    if (rank + kAhead < merges.size()) {
+      const MergeTable::Merge& later = merges[rank + kAhead];
+      __builtin_prefetch(
+          &slots[HashPair(later.left, later.right, seed) & mask]);
+    }
     std::size_t i = HashPair(merge.left, merge.right, seed) & mask;
     std::size_t probe = 0;
     while (slots[i].left != kNoId &&
