@@ -21,7 +21,7 @@ struct Ran {
 };
 
 // Runs the program with shell-quoted arguments.
-Ran Run(const TempDir& dir, const std::string& arguments) {
+Ran RunProgram(const TempDir& dir, const std::string& arguments) {
   const std::string err_file = dir.path() + "/stderr";
   const std::string command = std::string(HEARTH_PROGRAM) + " " + arguments +
                               " 2>" + err_file + " </dev/null";
@@ -46,8 +46,8 @@ TEST(Program, ColdAndHotRunsPrintTheSameTextAlone) {
   TempDir dir;
   const std::string sample = "sample " + kStories260K + kPrompt +
                              "-n 40 --prompt-cache-dir " + dir.path() + "/s";
-  const Ran cold = Run(dir, sample);
-  const Ran hot = Run(dir, sample);
+  const Ran cold = RunProgram(dir, sample);
+  const Ran hot = RunProgram(dir, sample);
   EXPECT_EQ(cold.exit_code, 0) << cold.err;
   EXPECT_EQ(hot.exit_code, 0);
   EXPECT_EQ(cold.out, hot.out);
@@ -56,14 +56,14 @@ TEST(Program, ColdAndHotRunsPrintTheSameTextAlone) {
   EXPECT_NE(hot.err.find("reused (disk"), std::string::npos) << hot.err;
   for (const char* other : {"--no-cache", "--kv-growth concat",
                             "--kv-preallocate", "--no-kv-preallocate"}) {
-    const Ran ran = Run(dir, "sample " + kStories260K + kPrompt + "-n 40 " + other);
+    const Ran ran = RunProgram(dir, "sample " + kStories260K + kPrompt + "-n 40 " + other);
     EXPECT_EQ(ran.out, cold.out) << other << ran.err;
   }
 }
 
 TEST(Program, JsonHasEveryFieldAndNothingElseIsOnStdout) {
   TempDir dir;
-  const Ran ran = Run(dir, "sample " + kStories260K + kPrompt +
+  const Ran ran = RunProgram(dir, "sample " + kStories260K + kPrompt +
                                "-n 5 --json --kv-quantize fp16");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const auto json = ParseJson(ran.out, "stdout");
@@ -104,7 +104,7 @@ TEST(Program, WrongUsageIsRefusedWithCode2AndTheRemedy) {
       {"init tiny --kv-heads 3 --out " + dir.path() + "/x", "heads"},
   };
   for (const auto& c : cases) {
-    const Ran ran = Run(dir, c.arguments);
+    const Ran ran = RunProgram(dir, c.arguments);
     EXPECT_EQ(ran.exit_code, 2) << c.arguments << "\n" << ran.err;
     EXPECT_NE(ran.err.find(c.says), std::string::npos)
         << c.arguments << "\n" << ran.err;
@@ -115,10 +115,10 @@ TEST(Program, WrongUsageIsRefusedWithCode2AndTheRemedy) {
 TEST(Program, MissingOrForeignModelsAreNamed) {
   TempDir dir;
   std::ofstream(dir.path() + "/notes.txt") << "not a model at all";
-  const Ran missing = Run(dir, "sample " + dir.path() + "/none.gguf -p x");
+  const Ran missing = RunProgram(dir, "sample " + dir.path() + "/none.gguf -p x");
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_NE(missing.err.find("none.gguf"), std::string::npos) << missing.err;
-  const Ran foreign = Run(dir, "inspect " + dir.path() + "/notes.txt");
+  const Ran foreign = RunProgram(dir, "inspect " + dir.path() + "/notes.txt");
   EXPECT_NE(foreign.exit_code, 0);
   EXPECT_NE(foreign.err.find("notes.txt"), std::string::npos) << foreign.err;
 }
@@ -129,9 +129,9 @@ TEST(Program, EveryPresetThatFitsATestRunsFromInit) {
     for (const std::string kv_heads : {"", " --kv-heads 2"}) {
       const std::string model = dir.path() + "/" + preset + ".tinygpt";
       const Ran init =
-          Run(dir, "init " + preset + kv_heads + " --seed 3 --out " + model);
+          RunProgram(dir, "init " + preset + kv_heads + " --seed 3 --out " + model);
       ASSERT_EQ(init.exit_code, 0) << init.err;
-      const Ran ran = Run(dir, "sample " + model + " -p hello -n 4 --temp 0 --json");
+      const Ran ran = RunProgram(dir, "sample " + model + " -p hello -n 4 --temp 0 --json");
       ASSERT_EQ(ran.exit_code, 0) << ran.err;
       const Json json = *ParseJson(ran.out, "stdout");
       // Layers x KV heads x 32 x 2 x 4 bytes.
@@ -151,11 +151,11 @@ TEST(Program, TokenizeAndDetokenizeAreInverse) {
   const std::string text = "Lily\'s ball — 100% «röd» 🙂\n";
   std::ofstream(dir.path() + "/text") << text;
   for (const std::string& model : {std::string(), kHfLlama, kHfQwen2}) {
-    const Ran ids = Run(dir, "tokenize " + model + " --no-special --file " +
+    const Ran ids = RunProgram(dir, "tokenize " + model + " --no-special --file " +
                                  dir.path() + "/text --json");
     ASSERT_EQ(ids.exit_code, 0) << ids.err;
     std::ofstream(dir.path() + "/ids") << ids.out;
-    const Ran back = Run(dir, "detokenize " + model + " --file " + dir.path() + "/ids");
+    const Ran back = RunProgram(dir, "detokenize " + model + " --file " + dir.path() + "/ids");
     EXPECT_EQ(back.out, text) << model;
   }
 }
@@ -165,7 +165,7 @@ TEST(Program, LogitsDoNotDependOnChunks) {
   std::ofstream(dir.path() + "/ids.json") << "[1, 5, 9, 200, 4, 7, 300, 2, 8, 1]";
   std::string first;
   for (const std::string chunks : {"", " --chunks 1", " --chunks 3,4,1"}) {
-    const Ran ran = Run(dir, "logits " + kHfLlama + " --ids " + dir.path() +
+    const Ran ran = RunProgram(dir, "logits " + kHfLlama + " --ids " + dir.path() +
                                  "/ids.json --out " + dir.path() + "/l" + chunks);
     ASSERT_EQ(ran.exit_code, 0) << ran.err;
     const std::string bytes = *ReadTextFile(dir.path() + "/l");
@@ -177,7 +177,7 @@ TEST(Program, LogitsDoNotDependOnChunks) {
 TEST(Program, ReadOnlyCacheDirectoryWarnsOnceAndGoesOn) {
   // /proc takes no directories, not even from root.
   TempDir dir;
-  const Ran ran = Run(dir, "sample " + kStories260K + kPrompt +
+  const Ran ran = RunProgram(dir, "sample " + kStories260K + kPrompt +
                                "-n 4 --prompt-cache-dir /proc/hearth-cannot-be");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_FALSE(ran.out.empty());

@@ -25,7 +25,7 @@ std::string_view NameOf(KvStorage storage);
 std::optional<KvStorage> KvStorageNamed(std::string_view name);
 
 struct EngineOptions {
-  std::string model_path;  // empty: the model inside the program
+  std::string model_path = {};  // empty: the model inside the program
   int n_threads = 0;       // 0: the processors this process may use
 
   KvStorage kv_storage = KvStorage::kFp32;
@@ -37,9 +37,9 @@ struct EngineOptions {
   RopeRounding rope_rounding = RopeRounding::kExact;
 
   // The persistent prompt cache; the file wins when both are set.
-  std::string prompt_cache_dir;
-  std::string prompt_cache_file;
-  std::string cache_namespace;
+  std::string prompt_cache_dir = {};
+  std::string prompt_cache_file = {};
+  std::string cache_namespace = {};
 };
 
 struct SamplingOptions {

@@ -46,6 +46,7 @@ class [[nodiscard]] Result {
   T* operator->() { return std::get_if<0>(&state_); }
   const T* operator->() const { return std::get_if<0>(&state_); }
   T& operator*() & { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
   const T& operator*() const& { return value(); }
   // REQUIRES: !ok().
   const Error& error() const { return *std::get_if<1>(&state_); }
