@@ -36,6 +36,10 @@ Result<std::int64_t> AsInt(const Json& value, const char* key,
 }  // namespace
 
 Result<Json> ParseJson(std::string_view text, const std::string& what) {
+  // The parser would take a NUL byte for the end of the text.
+  if (text.find('\0') != std::string_view::npos) {
+    return {Code::kCorrupt, what + ": not valid JSON (a NUL byte)"};
+  }
   bool too_deep = false;
   const auto watch = [&](int depth, Json::parse_event_t, Json&) {
     if (depth > kDepthMax) too_deep = true;

@@ -18,6 +18,7 @@ TEST(Json, NamesTheMemberThatIsWrong) {
 
 TEST(Json, RefusesRubbishAndDepth) {
   EXPECT_EQ(ParseJson("{", "f").error().code, Code::kCorrupt);
+  EXPECT_FALSE(ParseJson(std::string_view("12\0junk", 7), "f").ok());
   const std::string deep(100000, '[');
   EXPECT_EQ(ParseJson(deep, "f").error().code, Code::kCorrupt);
 }
