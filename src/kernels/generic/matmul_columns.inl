@@ -64,7 +64,7 @@ void ColumnMatmul(const Run& weights, const WeightMatrix& w, const float* x,
                       n_end, out);
   }
   if constexpr (kRows > 1) {
-    ColumnMatmul<kRows / 2>(weights, w, x, x_stride, row, n_rows, n_begin,
+    ColumnMatmul<kRows - 1>(weights, w, x, x_stride, row, n_rows, n_begin,
                             n_end, out);
   }
 }
