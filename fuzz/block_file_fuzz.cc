@@ -45,9 +45,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
   if (!header.ok()) return 0;
   (void)CheckSections(image, *header, "input");
   // Ask for what the header says it is, so that the deepest checks run.
-  const BlockQuery query{header->model_id,  header->format_id,
-                         header->root_id,   header->parent_id,
-                         header->block_id,  header->tokens};
+  const BlockQuery query{header->model_id,  header->format_id, header->root_id,
+                         header->parent_id, header->block_id,  header->tokens};
   const auto payload =
       OpenBlockImage(image, spec, query, (mode & 4) == 0, "input");
   if (!payload.ok()) return 0;

@@ -43,7 +43,7 @@ FileStamp StampOf(const struct stat& st) {
 
 Error ErrnoError(int number, const std::string& what) {
   const Code code = number == ENOENT || number == ENOTDIR ? Code::kNotFound
-                    : number == ELOOP                     ? Code::kInvalidArgument
+                    : number == ELOOP ? Code::kInvalidArgument
                     : number == ENOSPC || number == EDQUOT ? Code::kResourceFull
                                                            : Code::kIo;
   return {code, what + ": " + ErrnoText(number)};
@@ -102,8 +102,7 @@ Result<MappedFile> MappedFile::Open(const std::string& path,
   return FromDescriptor(fd.get(), path);
 }
 
-Result<MappedFile> MappedFile::FromDescriptor(int fd,
-                                              const std::string& path) {
+Result<MappedFile> MappedFile::FromDescriptor(int fd, const std::string& path) {
   struct stat st;
   if (::fstat(fd, &st) != 0) return ErrnoError(errno, path);
   if (!S_ISREG(st.st_mode)) {
@@ -166,8 +165,8 @@ Result<std::string> ReadTextFile(const std::string& path,
     if (n == 0) return text;
     text.append(buffer, static_cast<std::size_t>(n));
     if (text.size() > size_max) {
-      return {Code::kResourceFull, path + ": longer than " +
-                                       std::to_string(size_max) + " bytes"};
+      return {Code::kResourceFull,
+              path + ": longer than " + std::to_string(size_max) + " bytes"};
     }
   }
 }

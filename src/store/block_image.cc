@@ -101,9 +101,9 @@ Result<std::vector<std::byte>> EncodeBlockHeader(
   }
   const int n_tokens = static_cast<int>(tokens.size());
   if (payload.size() != KvLayout(spec, n_tokens).block_bytes()) {
-    return {Code::kInvalidArgument,
-            "a block's payload of " + std::to_string(payload.size()) +
-                " bytes does not fit its layout"};
+    return {Code::kInvalidArgument, "a block's payload of " +
+                                        std::to_string(payload.size()) +
+                                        " bytes does not fit its layout"};
   }
   std::vector<BlockSection> sections = LayoutSections(spec, n_tokens);
   const std::size_t header_bytes = HeaderBytes(tokens.size(), sections.size());
@@ -155,8 +155,8 @@ Result<BlockHeader> ParseBlockHeader(ByteSpan bytes, std::uint64_t image_bytes,
     return Corrupt(what, "the header's length does not fit the file");
   }
   if (LoadLe<std::uint64_t>(p + kBlockChecksumAt) !=
-      Checksum64(bytes.subspan(kBlockVersionAt,
-                               header_bytes - kBlockVersionAt))) {
+      Checksum64(
+          bytes.subspan(kBlockVersionAt, header_bytes - kBlockVersionAt))) {
     return Corrupt(what, "the header's checksum does not match");
   }
   // The checksum held, so another version is really one and no damage.
@@ -258,8 +258,7 @@ Result<ByteSpan> OpenBlockImage(ByteSpan image, const KvSpec& spec,
                                       std::to_string(section.kind) +
                                       ", which this version does not know"};
     }
-    if (n_found == expected.size() ||
-        section.kind != expected[n_found].kind ||
+    if (n_found == expected.size() || section.kind != expected[n_found].kind ||
         section.layer != expected[n_found].layer ||
         section.offset != expected[n_found].offset ||
         section.length != expected[n_found].length) {

@@ -66,7 +66,8 @@ Result<void> CheckBlockHeader(const BlockHeader& header,
                               const BlockQuery& query, const std::string& what);
 
 // Parses and checks the whole image, every section's checksum included unless
-// `check_payload` is false. Gives the keys and values: KvLayout(spec, n_tokens).
+// `check_payload` is false. Gives the keys and values: KvLayout(spec,
+// n_tokens).
 Result<ByteSpan> OpenBlockImage(ByteSpan image, const KvSpec& spec,
                                 const BlockQuery& query, bool check_payload,
                                 const std::string& what);

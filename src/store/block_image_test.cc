@@ -15,18 +15,21 @@ class BlockImageTest : public testing::Test {
 
   std::vector<std::byte> Image() const {
     const BlockToSave& block = prompt_.blocks[0];
-    auto image = EncodeBlockHeader(prompt_.identity, block.parent, spec_,
-                                   block.parent, block.id, block.tokens,
-                                   block.payload);
+    auto image =
+        EncodeBlockHeader(prompt_.identity, block.parent, spec_, block.parent,
+                          block.id, block.tokens, block.payload);
     EXPECT_TRUE(image.ok());
     image->insert(image->end(), block.payload.begin(), block.payload.end());
     return std::move(image).value();
   }
   BlockQuery Query() const {
     const BlockToSave& block = prompt_.blocks[0];
-    return {prompt_.identity.model_id, prompt_.identity.format_id,
-            block.parent,              block.parent,
-            block.id,                  block.tokens};
+    return {prompt_.identity.model_id,
+            prompt_.identity.format_id,
+            block.parent,
+            block.parent,
+            block.id,
+            block.tokens};
   }
   // `image` with its header's checksum made right again, as a later version or
   // a forger would write it.
@@ -72,9 +75,9 @@ TEST_F(BlockImageTest, AnotherVersionIsIncompatibleAndNoDamage) {
 }
 
 TEST_F(BlockImageTest, EveryKeyFieldMustBeTheOneAskedFor) {
-  for (const std::size_t at : {kBlockModelIdAt, kBlockFormatIdAt,
-                               kBlockRootIdAt, kBlockParentIdAt, kBlockIdAt,
-                               kBlockTokensAt}) {
+  for (const std::size_t at :
+       {kBlockModelIdAt, kBlockFormatIdAt, kBlockRootIdAt, kBlockParentIdAt,
+        kBlockIdAt, kBlockTokensAt}) {
     auto image = Image();
     image[at] ^= std::byte{1};
     EXPECT_EQ(CodeOf(Resealed(image)), Code::kCorrupt) << at;
@@ -84,7 +87,8 @@ TEST_F(BlockImageTest, EveryKeyFieldMustBeTheOneAskedFor) {
 // Adds one section of an unknown kind, of 64 bytes, to the image.
 std::vector<std::byte> WithUnknownSection(std::vector<std::byte> image,
                                           std::uint16_t flags) {
-  const auto n_tokens = LoadLe<std::uint32_t>(image.data() + kBlockTokenCountAt);
+  const auto n_tokens =
+      LoadLe<std::uint32_t>(image.data() + kBlockTokenCountAt);
   const auto n = LoadLe<std::uint32_t>(image.data() + kBlockSectionCountAt);
   const auto payload_bytes =
       LoadLe<std::uint64_t>(image.data() + kBlockPayloadBytesAt);

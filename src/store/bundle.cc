@@ -63,15 +63,15 @@ Result<PromptFileParts> EncodePrompt(const KvIdentity& identity,
     const auto expected = header.BlockTokens(index);
     if (block.id != header.blocks[index].id ||
         block.parent != header.ParentOf(index) ||
-        !std::equal(block.tokens.begin(), block.tokens.end(),
-                    expected.begin(), expected.end())) {
+        !std::equal(block.tokens.begin(), block.tokens.end(), expected.begin(),
+                    expected.end())) {
       return {Code::kInvalidArgument,
               "block " + std::to_string(index) + " is not the prompt's"};
     }
-    HEARTH_ASSIGN(std::vector<std::byte> image_header,
-                  EncodeBlockHeader(identity, header.root_id, spec,
-                                    block.parent, block.id, block.tokens,
-                                    block.payload));
+    HEARTH_ASSIGN(
+        std::vector<std::byte> image_header,
+        EncodeBlockHeader(identity, header.root_id, spec, block.parent,
+                          block.id, block.tokens, block.payload));
     images.push_back({index, std::move(image_header), block.payload});
     ++index;
   }
@@ -123,9 +123,9 @@ StoreMatch LookupBundle(const std::string& path, const KvIdentity& identity,
       match.miss_reason = path + ": a manifest, which does not hold its blocks";
       break;
     }
-    const BlockQuery query{identity.model_id,   identity.format_id,
-                           header->root_id,     header->ParentOf(i),
-                           entry.id,            stored};
+    const BlockQuery query{identity.model_id, identity.format_id,
+                           header->root_id,   header->ParentOf(i),
+                           entry.id,          stored};
     const auto payload = OpenBlockImage(
         file->bytes().subspan(entry.image_at, entry.image_bytes), spec, query,
         /*check_payload=*/true, path);

@@ -43,8 +43,7 @@ void ScanFolder(const Directory& folder, const std::string& path,
     file.name = entry.name;
     file.bytes = entry.is_file ? entry.size : 0;
     file.last_use_ns = entry.mtime_ns;
-    file.stale =
-        file.kind == FileKind::kTemporary && IsStaleTemporary(entry);
+    file.stale = file.kind == FileKind::kTemporary && IsStaleTemporary(entry);
     catalog.total_bytes += file.bytes;
     catalog.files.push_back(std::move(file));
   }

@@ -17,19 +17,19 @@ enum class FileKind {
   kBlock,
   kManifest,
   kSidecar,
-  kMemo,        // of a model's digest
+  kMemo,  // of a model's digest
   kPin,
   kQuarantined,
-  kTemporary,   // being written, or left by a dead writer
-  kRootFile,    // VERSION, usage
-  kUnknown,     // none of the store's
+  kTemporary,  // being written, or left by a dead writer
+  kRootFile,   // VERSION, usage
+  kUnknown,    // none of the store's
 };
 
 struct CatalogFile {
   FileKind kind = FileKind::kUnknown;
   std::string folder;  // "blocks/ab", "prompts", …; "" is the root
   std::string name;
-  Digest id;           // kBlock only
+  Digest id;  // kBlock only
   std::uint64_t bytes = 0;
   std::int64_t last_use_ns = 0;
   bool stale = false;  // kTemporary only: its writer is gone

@@ -22,8 +22,12 @@ struct DirStore::Search {
     return tokens.subspan(static_cast<std::size_t>(match.n_tokens));
   }
   BlockQuery Query(std::span<const std::int32_t> of) const {
-    return {identity.model_id,   identity.format_id, root_id, parent,
-            ChildId(parent, of), of};
+    return {identity.model_id,
+            identity.format_id,
+            root_id,
+            parent,
+            ChildId(parent, of),
+            of};
   }
   // The last use of the block found next.
   std::int64_t Stamp() const { return StampAt(now_ns, match.blocks.size()); }
@@ -140,8 +144,8 @@ void DirStore::FindFullBlocks(Search& search, const Directory& root) {
   }
   while (search.rest().size() >= step) {
     const BlockQuery query = search.Query(search.rest().first(step));
-    const std::string where = TokenRange(
-        static_cast<std::size_t>(search.match.n_tokens), step);
+    const std::string where =
+        TokenRange(static_cast<std::size_t>(search.match.n_tokens), step);
     auto folder = blocks->Sub(BlockFolder(query.block_id));
     if (!folder.ok()) {
       const bool absent = folder.error().code == Code::kNotFound;

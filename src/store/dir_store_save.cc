@@ -25,8 +25,8 @@ Result<Directory> DirStore::RootToWrite() const {
   return Root();
 }
 
-Result<void> DirStore::SaveBlock(const KvIdentity& identity,
-                                 const KvSpec& spec, const BlockToSave& block) {
+Result<void> DirStore::SaveBlock(const KvIdentity& identity, const KvSpec& spec,
+                                 const BlockToSave& block) {
   return SaveSome(identity, spec, std::span(&block, 1));
 }
 
@@ -88,10 +88,10 @@ Result<void> DirStore::SaveSome(const KvIdentity& identity, const KvSpec& spec,
     HEARTH_ASSIGN(SpaceLock lock, SpaceLock::Take(root));
     HEARTH_TRY(lock.MakeRoom(root, bytes, limits_, protection));
     for (const NewBlock& item : missing) {
-      HEARTH_ASSIGN(PendingFile file,
-                    item.folder->Create(
-                        BlockName(item.block->id),
-                        item.header.size() + item.block->payload.size()));
+      HEARTH_ASSIGN(
+          PendingFile file,
+          item.folder->Create(BlockName(item.block->id),
+                              item.header.size() + item.block->payload.size()));
       files.push_back(std::move(file));
     }
   }
@@ -167,9 +167,9 @@ Result<void> DirStore::SaveManifest(const KvIdentity& identity,
                   prompts.Create(stem + std::string(kPromptSuffix),
                                  facts.manifest_bytes));
     files.push_back(std::move(manifest));
-    HEARTH_ASSIGN(PendingFile sidecar,
-                  prompts.Create(stem + std::string(kSidecarSuffix),
-                                 note.size()));
+    HEARTH_ASSIGN(
+        PendingFile sidecar,
+        prompts.Create(stem + std::string(kSidecarSuffix), note.size()));
     files.push_back(std::move(sidecar));
   }
   HEARTH_TRY(files[0].Fill(file.parts));

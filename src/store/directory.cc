@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <string_view>
 #include <ctime>
+#include <string_view>
 #include <utility>
 
 #include "base/check.h"
@@ -81,8 +81,8 @@ Result<void> WriteParts(FileOps& ops, int fd, std::span<const ByteSpan> parts,
 }  // namespace
 
 Result<Directory> Directory::Open(FileOps& ops, const std::string& path) {
-  const int fd = ops.OpenAt(AT_FDCWD, path.c_str(),
-                            O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  const int fd =
+      ops.OpenAt(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
   if (fd < 0) {
     if (errno == ENOTDIR) {
       return {Code::kInvalidArgument, path + ": not a directory"};
@@ -113,9 +113,8 @@ Directory& Directory::operator=(Directory&& other) noexcept {
 
 Result<Directory> Directory::Sub(const std::string& name) const {
   HEARTH_CHECK(IsOneComponent(name));
-  const int fd =
-      ops_->OpenAt(fd_, name.c_str(),
-                   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+  const int fd = ops_->OpenAt(
+      fd_, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
   if (fd < 0) return SystemError(errno, PathOf(name));
   return Directory(ops_, fd, PathOf(name));
 }
@@ -141,9 +140,8 @@ Result<Directory> Directory::MakeSub(const std::string& name,
 
 Result<MappedFile> Directory::Map(const std::string& name) const {
   HEARTH_CHECK(IsOneComponent(name));
-  const Descriptor fd(
-      ops_->OpenAt(fd_, name.c_str(),
-                   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0));
+  const Descriptor fd(ops_->OpenAt(
+      fd_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0));
   if (fd.get() < 0) return SystemError(errno, PathOf(name));
   return MappedFile::FromDescriptor(fd.get(), PathOf(name));
 }
@@ -151,9 +149,8 @@ Result<MappedFile> Directory::Map(const std::string& name) const {
 Result<std::vector<std::byte>> Directory::ReadStart(
     const std::string& name, std::size_t size_max) const {
   HEARTH_CHECK(IsOneComponent(name));
-  const Descriptor fd(
-      ops_->OpenAt(fd_, name.c_str(),
-                   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0));
+  const Descriptor fd(ops_->OpenAt(
+      fd_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0));
   if (fd.get() < 0) return SystemError(errno, PathOf(name));
   struct stat st;
   if (::fstat(fd.get(), &st) != 0) return SystemError(errno, PathOf(name));
@@ -188,9 +185,9 @@ Result<PendingFile> Directory::Create(const std::string& name,
                                       std::uint64_t size) const {
   HEARTH_CHECK(IsOneComponent(name));
   std::string temporary = TemporaryName(name);
-  const int fd = ops_->OpenAt(
-      fd_, temporary.c_str(),
-      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  const int fd =
+      ops_->OpenAt(fd_, temporary.c_str(),
+                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return SystemError(errno, PathOf(name));
   PendingFile file(this, name, std::move(temporary), fd);
   if (ops_->Truncate(fd, static_cast<off_t>(size)) != 0) {
@@ -238,8 +235,8 @@ PendingFile::~PendingFile() {
 }
 
 Result<void> PendingFile::Fill(std::span<const ByteSpan> parts) {
-  HEARTH_TRY(WriteParts(*directory_->ops_, fd_, parts,
-                        directory_->PathOf(name_)));
+  HEARTH_TRY(
+      WriteParts(*directory_->ops_, fd_, parts, directory_->PathOf(name_)));
   directory_->ops_->StartWriteback(fd_);
   return {};
 }
@@ -296,8 +293,7 @@ Result<void> Directory::Touch(const std::string& name,
 
 Result<std::vector<std::string>> Directory::Names() const {
   // A descriptor of its own: two listings must not share one read position.
-  const int fd =
-      ops_->OpenAt(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  const int fd = ops_->OpenAt(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
   if (fd < 0) return SystemError(errno, path_);
   DIR* stream = ::fdopendir(fd);
   if (stream == nullptr) {
@@ -342,8 +338,8 @@ std::int64_t Directory::BirthNs(const std::string& name) const {
 }
 
 Result<int> Directory::OpenForUpdate(const std::string& name) const {
-  const int fd = ops_->OpenAt(
-      fd_, name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+  const int fd = ops_->OpenAt(fd_, name.c_str(),
+                              O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return SystemError(errno, PathOf(name));
   return fd;
 }

@@ -22,9 +22,9 @@ namespace hearth {
 struct DirectoryEntry {
   std::string name;
   bool is_directory = false;
-  bool is_file = false;        // regular; neither: a link, device, pipe
-  std::uint64_t size = 0;      // length in bytes
-  std::int64_t mtime_ns = 0;   // last use
+  bool is_file = false;       // regular; neither: a link, device, pipe
+  std::uint64_t size = 0;     // length in bytes
+  std::int64_t mtime_ns = 0;  // last use
   std::uint64_t inode = 0;
 };
 
@@ -65,7 +65,9 @@ class Directory {
   Directory& operator=(Directory&& other) noexcept;
 
   const std::string& path() const { return path_; }  // for messages
-  std::string PathOf(const std::string& name) const { return path_ + "/" + name; }
+  std::string PathOf(const std::string& name) const {
+    return path_ + "/" + name;
+  }
 
   Result<Directory> Sub(const std::string& name) const;
   // Sub, made (mode 0700, durably) when missing. With `made`, says so there

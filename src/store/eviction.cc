@@ -84,7 +84,8 @@ class Planner {
     for (std::size_t i = 0; i < catalog_.files.size(); ++i) {
       const CatalogFile& file = catalog_.files[i];
       if (IsLeftover(file)) add(0, worth(file.last_use_ns, 1), 0, i);
-      if (file.kind == FileKind::kMemo) add(2, worth(file.last_use_ns, 1), 0, i);
+      if (file.kind == FileKind::kMemo)
+        add(2, worth(file.last_use_ns, 1), 0, i);
     }
     for (const Candidate& tail : one_shots_) {
       add(1, worth(tail.last_use_ns, 1), tail.depth, tail.file);
@@ -137,8 +138,7 @@ class Planner {
                              false};
     const std::int64_t birth_ns = prompts.BirthNs(file.name);
     const bool has_tail = header->blocks.back().image_at != 0;
-    const bool used =
-        birth_ns == 0 || file.last_use_ns > birth_ns + kSameUseNs;
+    const bool used = birth_ns == 0 || file.last_use_ns > birth_ns + kSameUseNs;
     (has_tail && !used ? one_shots_ : manifests_).push_back(manifest);
   }
 
@@ -154,8 +154,8 @@ class Planner {
       above->second.last_use_ns =
           std::max(above->second.last_use_ns, block.last_use_ns);
       // Only the last step, to a block that a manifest placed, adds more.
-      block.depth = steps + (above->second.n_sharing > 0 ? above->second.depth
-                                                         : 0);
+      block.depth =
+          steps + (above->second.n_sharing > 0 ? above->second.depth : 0);
       parent = parents_.find(above->first);
     }
   }
@@ -199,8 +199,8 @@ EvictionResult Evict(const Directory& root, const Catalog& catalog,
     if (!folder.ok()) continue;
     remove(*folder, file.name);
     if (file.kind == FileKind::kManifest) {
-      remove(*folder, StemOf(file.name, kPromptSuffix) +
-                          std::string(kSidecarSuffix));
+      remove(*folder,
+             StemOf(file.name, kPromptSuffix) + std::string(kSidecarSuffix));
     }
   }
   return result;

@@ -30,8 +30,7 @@ class EvictionTest : public testing::Test {
   std::vector<std::int32_t> Tokens(int n, int first) {
     return TinyTokens(n, first);
   }
-  void Save(const std::vector<std::int32_t>& tokens,
-            std::uint64_t budget = 0) {
+  void Save(const std::vector<std::int32_t>& tokens, std::uint64_t budget = 0) {
     const TinyPrompt prompt(identity_, spec_, tokens);
     const auto saved = prompt.SaveTo(*OpenStore(budget));
     ASSERT_TRUE(saved.ok()) << saved.error().message;
@@ -101,8 +100,7 @@ TEST_F(EvictionTest, AChainLosesItsEndFirst) {
 TEST_F(EvictionTest, AChainWithoutManifestLosesItsEndFirst) {
   const auto tokens = Tokens(64, 1);
   const TinyPrompt prompt(identity_, spec_, tokens);
-  ASSERT_TRUE(
-      OpenStore()->SaveBlocks(identity_, spec_, prompt.blocks).ok());
+  ASSERT_TRUE(OpenStore()->SaveBlocks(identity_, spec_, prompt.blocks).ok());
   const auto order = Order();
   ASSERT_EQ(order.size(), 4u);
   for (std::size_t i = 0; i < 4; ++i) {
@@ -162,8 +160,8 @@ TEST_F(EvictionTest, AUsedTailIsWorthAsMuchAsItsUse) {
   Save(never);
   const std::string manifest =
       root_ + "/prompts/" + StemOfPrompt(used) + ".kvcache";
-  fs::last_write_time(manifest, fs::file_time_type::clock::now() +
-                                    std::chrono::seconds(10));
+  fs::last_write_time(
+      manifest, fs::file_time_type::clock::now() + std::chrono::seconds(10));
   const auto order = Order();
   EXPECT_EQ(order[0], StemOfPrompt(never) + ".kvcache");
   EXPECT_NE(order[1], StemOfPrompt(used) + ".kvcache");
@@ -174,9 +172,9 @@ TEST_F(EvictionTest, PinnedAndProtectedAreNeverInTheOrder) {
   Save(pinned);
   Save(wanted);
   fs::create_directory(root_ + "/pins");
-  ASSERT_TRUE(WriteFileAtomically(root_ + "/pins/" + StemOfPrompt(pinned),
-                                  ByteSpan{})
-                  .ok());
+  ASSERT_TRUE(
+      WriteFileAtomically(root_ + "/pins/" + StemOfPrompt(pinned), ByteSpan{})
+          .ok());
   Protection protection;
   for (const Digest& id : ChainIds(identity_, wanted, 16)) {
     protection.blocks.insert(id);

@@ -31,8 +31,7 @@ class FaultyFileOps : public FileOps {
   void set_bytes_per_call_max(std::size_t n) { bytes_per_call_max_ = n; }
   void set_free_bytes(long long n) { free_bytes_ = n; }
 
-  int OpenAt(int directory, const char* name, int flags,
-             mode_t mode) override {
+  int OpenAt(int directory, const char* name, int flags, mode_t mode) override {
     if ((flags & O_CREAT) != 0 && Fails()) return -1;
     return FileOps::OpenAt(directory, name, flags, mode);
   }

@@ -26,8 +26,8 @@ inline KvIdentity PageIdentity() {
 inline std::string DumpOf(ByteSpan bytes) {
   std::string text;
   for (std::size_t at = 0; at < bytes.size(); at += 16) {
-    const ByteSpan row = bytes.subspan(at, std::min<std::size_t>(
-                                               16, bytes.size() - at));
+    const ByteSpan row =
+        bytes.subspan(at, std::min<std::size_t>(16, bytes.size() - at));
     bool zero = true;
     char field[16];
     std::snprintf(field, sizeof(field), "    %04x ", static_cast<unsigned>(at));
@@ -47,9 +47,8 @@ inline void ExpectPageShows(const std::string& page, ByteSpan bytes) {
       ReadTextFile(HEARTH_TEST_DATA "/../../docs/formats/" + page);
   ASSERT_TRUE(text.ok()) << text.error().message;
   const std::string dump = DumpOf(bytes);
-  EXPECT_NE(text->find(dump), std::string::npos)
-      << page << " should show:\n"
-      << dump;
+  EXPECT_NE(text->find(dump), std::string::npos) << page << " should show:\n"
+                                                 << dump;
 }
 
 }  // namespace hearth

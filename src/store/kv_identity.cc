@@ -30,8 +30,8 @@ std::vector<Digest> ChainIds(const KvIdentity& identity,
   ids.reserve((tokens.size() + step - 1) / step);
   Digest parent = RootId(identity);
   for (std::size_t at = 0; at < tokens.size(); at += step) {
-    parent = ChildId(parent,
-                     tokens.subspan(at, std::min(step, tokens.size() - at)));
+    parent =
+        ChildId(parent, tokens.subspan(at, std::min(step, tokens.size() - at)));
     ids.push_back(parent);
   }
   return ids;

@@ -85,8 +85,7 @@ class KvStore {
                             std::span<const std::int32_t> tokens) = 0;
 
   // Durable when it returns. Fine when the block exists already.
-  virtual Result<void> SaveBlock(const KvIdentity& identity,
-                                 const KvSpec& spec,
+  virtual Result<void> SaveBlock(const KvIdentity& identity, const KvSpec& spec,
                                  const BlockToSave& block) = 0;
 
   // The same for many blocks, parents first, at about half the time of one by
@@ -105,10 +104,10 @@ class KvStore {
                                     const std::string& preview) = 0;
 };
 
-// --- One self-contained file (--cache-prompt) ---------------------------------
-// The same ids and images in a single file. Lookup as above; a missing file is
-// a miss. Saving refuses (kInvalidArgument) to replace a file that is not a
-// hearth prompt cache.
+// --- One self-contained file (--cache-prompt)
+// --------------------------------- The same ids and images in a single file.
+// Lookup as above; a missing file is a miss. Saving refuses (kInvalidArgument)
+// to replace a file that is not a hearth prompt cache.
 StoreMatch LookupBundle(const std::string& path, const KvIdentity& identity,
                         const KvSpec& spec,
                         std::span<const std::int32_t> tokens);

@@ -49,11 +49,9 @@ std::string NameOf(std::span<const FileStamp> stamps) {
 }  // namespace
 
 ModelMemo::ModelMemo(std::string root, FileOps* file_ops)
-    : root_(std::move(root)),
-      ops_(file_ops ? *file_ops : FileOps::System()) {}
+    : root_(std::move(root)), ops_(file_ops ? *file_ops : FileOps::System()) {}
 
-std::optional<Digest> ModelMemo::Find(
-    std::span<const FileStamp> stamps) const {
+std::optional<Digest> ModelMemo::Find(std::span<const FileStamp> stamps) const {
   const auto root = Directory::Open(ops_, root_);
   if (!root.ok()) return std::nullopt;
   const auto models = root->Sub(kModelsName);

@@ -19,8 +19,9 @@ std::uint64_t EntriesAt(std::uint64_t n_tokens) {
 
 std::uint64_t HeaderBytes(std::uint64_t n_tokens, std::uint64_t n_blocks,
                           std::uint64_t name_bytes) {
-  return AlignUp(EntriesAt(n_tokens) + n_blocks * kPromptEntryBytes + name_bytes,
-                 kImageAlign);
+  return AlignUp(
+      EntriesAt(n_tokens) + n_blocks * kPromptEntryBytes + name_bytes,
+      kImageAlign);
 }
 
 Error Corrupt(const std::string& what, const std::string& why) {
@@ -93,13 +94,12 @@ Result<PromptFileParts> EncodePromptFile(PromptHeader header,
     header.model_name.resize(kPromptNameBytesMax);
   }
   if (header.tokens.empty() || header.tokens.size() > kPromptTokensMax) {
-    return {Code::kInvalidArgument,
-            "a prompt of " + std::to_string(header.tokens.size()) +
-                " tokens cannot be stored"};
+    return {Code::kInvalidArgument, "a prompt of " +
+                                        std::to_string(header.tokens.size()) +
+                                        " tokens cannot be stored"};
   }
-  const std::uint64_t header_bytes =
-      HeaderBytes(header.tokens.size(), header.blocks.size(),
-                  header.model_name.size());
+  const std::uint64_t header_bytes = HeaderBytes(
+      header.tokens.size(), header.blocks.size(), header.model_name.size());
   PromptFileParts out;
   out.padding.resize(kImageAlign);
   out.images = std::move(images);
@@ -166,8 +166,8 @@ Result<PromptHeader> ParsePromptFile(ByteSpan file, const std::string& what) {
     return Corrupt(what, "the header's length does not fit the file");
   }
   if (LoadLe<std::uint64_t>(p + kPromptChecksumAt) !=
-      Checksum64(file.subspan(kPromptVersionAt,
-                              header_bytes - kPromptVersionAt))) {
+      Checksum64(
+          file.subspan(kPromptVersionAt, header_bytes - kPromptVersionAt))) {
     return Corrupt(what, "the header's checksum does not match");
   }
   const auto version = LoadLe<std::uint32_t>(p + kPromptVersionAt);

@@ -16,8 +16,7 @@ namespace {
 
 std::vector<std::byte> FileOf(const TinyPrompt& prompt,
                               std::span<const BlockToSave> blocks) {
-  auto file =
-      EncodePrompt(prompt.identity, prompt.spec, prompt.tokens, blocks);
+  auto file = EncodePrompt(prompt.identity, prompt.spec, prompt.tokens, blocks);
   EXPECT_TRUE(file.ok());
   std::vector<std::byte> bytes;
   for (const ByteSpan part : file->parts) {
@@ -92,7 +91,8 @@ TEST_F(PromptFileTest, BundleOfAnotherModelFormatOrNameSpaceSaysWhich) {
   other.name_space = "x";
   EXPECT_EQ(reason(other, spec_), path + ": of another name space");
   const KvSpec wide = TinySpec(32);
-  EXPECT_EQ(reason(TinyIdentity(wide), wide), path + ": made in another KV format");
+  EXPECT_EQ(reason(TinyIdentity(wide), wide),
+            path + ": made in another KV format");
 }
 
 TEST_F(PromptFileTest, ForeignFileIsNeverOverwritten) {

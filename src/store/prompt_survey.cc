@@ -24,8 +24,8 @@ Result<std::unique_ptr<PromptSurvey>> Survey(const Directory& root) {
     for (const PromptEntry& entry : header->blocks) {
       ++survey->n_sharing[entry.id];
     }
-    survey->prompts.push_back({StemOf(file.name, kPromptSuffix), &file,
-                               std::move(header).value()});
+    survey->prompts.push_back(
+        {StemOf(file.name, kPromptSuffix), &file, std::move(header).value()});
   }
   return survey;
 }
@@ -59,8 +59,7 @@ PromptInfo InfoOf(const PromptSurvey& survey, const SurveyedPrompt& prompt,
       ++info.n_blocks_full;
       info.n_blocks_present += file != survey.blocks.end() ? 1 : 0;
     }
-    whole_so_far =
-        whole_so_far && (in_manifest || file != survey.blocks.end());
+    whole_so_far = whole_so_far && (in_manifest || file != survey.blocks.end());
     if (whole_so_far) info.n_tokens_usable += n_tokens;
     if (in_manifest || file == survey.blocks.end()) continue;
     info.bytes += file->second->bytes;

@@ -48,8 +48,9 @@ Result<void> PrepareRoot(FileOps& ops, const std::string& path) {
   HEARTH_ASSIGN(const std::vector<DirectoryEntry> entries, root->List());
   if (!std::all_of(entries.begin(), entries.end(), IsOurs)) {
     return {Code::kInvalidArgument,
-            path + ": not empty and not a hearth store; choose another "
-                   "directory"};
+            path +
+                ": not empty and not a hearth store; choose another "
+                "directory"};
   }
   const ByteSpan parts[] = {AsBytes(kVersionText)};
   return root->Write(kVersionName, parts);

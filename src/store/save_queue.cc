@@ -103,8 +103,7 @@ Result<void> SaveQueue::Drain() {
   {
     std::unique_lock lock(shared_->mutex);
     const std::uint64_t until = shared_->n_enqueued;
-    shared_->progress.wait(lock,
-                           [&] { return shared_->n_finished >= until; });
+    shared_->progress.wait(lock, [&] { return shared_->n_finished >= until; });
   }
   std::optional<Error> error = TakeError();
   if (error.has_value()) return *std::move(error);

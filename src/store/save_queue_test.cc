@@ -44,7 +44,8 @@ TEST(SaveQueue, RunsJobsInOrderAndDrainWaitsForAll) {
   }
   ASSERT_TRUE(queue.Drain().ok());
   ASSERT_EQ(order.size(), 100u);
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
+  for (int i = 0; i < 100; ++i)
+    EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
   EXPECT_EQ(queue.stats().bytes_in_flight, 0u);
 }
 
@@ -53,8 +54,11 @@ TEST(SaveQueue, FirstErrorIsGivenOnceAndJobsBehindItAreSkipped) {
   Gate gate;
   int n_run = 0;
   queue.Enqueue([&] { return gate.Wait(); }, 1);
-  queue.Enqueue([]() -> Result<void> { return {Code::kResourceFull, "full"}; },
-                1);
+  queue.Enqueue(
+      []() -> Result<void> {
+        return {Code::kResourceFull, "full"};
+      },
+      1);
   for (int i = 0; i < 3; ++i) {
     queue.Enqueue(
         [&]() -> Result<void> {

@@ -110,15 +110,15 @@ Result<void> SpaceLock::MakeRoom(const Directory& root, std::uint64_t bytes,
   const std::uint64_t needed =
       std::max(Excess(total + bytes, budget), free_short);
   if (needed > 0) {
-    const auto order = EvictionOrder(root, catalog, protection,
-                                     limits.eviction, NowNs());
+    const auto order =
+        EvictionOrder(root, catalog, protection, limits.eviction, NowNs());
     std::uint64_t possible = 0;
     for (const std::size_t i : order) possible += catalog.files[i].bytes;
     if (possible < needed) {
       if (free_short > Excess(total + bytes, budget)) {
-        return {Code::kResourceFull,
-                root.path() + ": the disk has less than " +
-                    Mebibytes(needed_free) + " free; not saved"};
+        return {Code::kResourceFull, root.path() + ": the disk has less than " +
+                                         Mebibytes(needed_free) +
+                                         " free; not saved"};
       }
       return {Code::kResourceFull,
               root.path() + ": the budget of " + Mebibytes(budget) +

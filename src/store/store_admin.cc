@@ -79,10 +79,10 @@ Result<std::string> StoreAdmin::Resolve(const Directory& root,
   if (fitting.empty()) {
     return {Code::kNotFound, "no stored prompt is named " + name};
   }
-  return {Code::kInvalidArgument,
-          name + " names " + std::to_string(fitting.size()) +
-              " stored prompts, among them " + fitting[0] + " and " +
-              fitting[1]};
+  return {Code::kInvalidArgument, name + " names " +
+                                      std::to_string(fitting.size()) +
+                                      " stored prompts, among them " +
+                                      fitting[0] + " and " + fitting[1]};
 }
 
 Result<PromptDetails> StoreAdmin::Show(const std::string& name) const {
@@ -120,8 +120,8 @@ Result<PromptDetails> StoreAdmin::Show(const std::string& name) const {
     details.blocks.push_back(block);
   }
   HEARTH_ASSIGN(const Directory prompts, root.Sub(kPromptsName));
-  const auto note = prompts.ReadStart(stem + std::string(kSidecarSuffix),
-                                      kNoteBytesMax);
+  const auto note =
+      prompts.ReadStart(stem + std::string(kSidecarSuffix), kNoteBytesMax);
   if (note.ok()) details.note = AsText(*note);
   return details;
 }
@@ -216,11 +216,11 @@ Result<WhyReport> StoreAdmin::Why(const KvIdentity& identity,
   std::tuple<std::size_t, bool, std::int64_t> best;
   for (const SurveyedPrompt& prompt : survey->prompts) {
     const auto& stored = prompt.header.tokens;
-    const auto n_common = static_cast<std::size_t>(
-        std::mismatch(stored.begin(), stored.end(), tokens.begin(),
-                      tokens.end())
-            .first -
-        stored.begin());
+    const auto n_common =
+        static_cast<std::size_t>(std::mismatch(stored.begin(), stored.end(),
+                                               tokens.begin(), tokens.end())
+                                     .first -
+                                 stored.begin());
     const std::tuple<std::size_t, bool, std::int64_t> rank{
         n_common, KeyDifferences(prompt.header, identity, spec).empty(),
         prompt.file->last_use_ns};

@@ -2,7 +2,8 @@
 // Works on a store that other processes use meanwhile.
 //
 // Names  a stored prompt is named by its stem ("<model>-<12 hex>"), or by any
-//        beginning of the stem or of its 12 hex digits that only one prompt has.
+//        beginning of the stem or of its 12 hex digits that only one prompt
+//        has.
 // Errors kNotFound: no such prompt. kInvalidArgument: the name fits several.
 #pragma once
 
@@ -70,8 +71,7 @@ struct ModelStats {
 
 struct StoreStats {
   std::uint64_t total_bytes = 0;
-  KindStats blocks, manifests, sidecars, memos, quarantined, temporaries,
-      other;
+  KindStats blocks, manifests, sidecars, memos, quarantined, temporaries, other;
   std::uint64_t n_blocks_loose = 0;  // in no manifest: stopped prefills
   std::uint64_t n_pinned = 0;
   std::int64_t oldest_use_ns = 0, newest_use_ns = 0;  // of blocks

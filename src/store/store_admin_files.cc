@@ -92,9 +92,8 @@ Result<VerifyReport> StoreAdmin::Verify(bool set_aside) const {
     Defect defect{folder->PathOf(file.name), checked.error().message, false};
     if (set_aside && checked.error().code == Code::kCorrupt) {
       const auto quarantine = root.MakeSub(kQuarantineName);
-      defect.set_aside =
-          quarantine.ok() &&
-          folder->MoveTo(file.name, *quarantine, file.name).ok();
+      defect.set_aside = quarantine.ok() &&
+                         folder->MoveTo(file.name, *quarantine, file.name).ok();
     }
     report.defects.push_back(std::move(defect));
   }
@@ -105,9 +104,9 @@ Result<VerifyReport> StoreAdmin::Verify(bool set_aside) const {
       report.incomplete.push_back(prompt.stem);
     }
   }
-  report.seconds = std::chrono::duration<double>(
-                       std::chrono::steady_clock::now() - start)
-                       .count();
+  report.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
   return report;
 }
 

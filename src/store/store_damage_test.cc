@@ -97,16 +97,14 @@ class StoreDamage : public testing::Test {
 
 TEST_F(StoreDamage, EveryDamageOfABlockFileEndsTheMatchBeforeIt) {
   const std::string path = BlockPath(1);
-  ForEveryDamage(path, [&](const std::string& what) {
-    ExpectSetAside(path, 16, what);
-  });
+  ForEveryDamage(
+      path, [&](const std::string& what) { ExpectSetAside(path, 16, what); });
 }
 
 TEST_F(StoreDamage, EveryDamageOfAManifestCostsOnlyTheTail) {
   const std::string path = ManifestPath();
-  ForEveryDamage(path, [&](const std::string& what) {
-    ExpectSetAside(path, 32, what);
-  });
+  ForEveryDamage(
+      path, [&](const std::string& what) { ExpectSetAside(path, 32, what); });
 }
 
 TEST_F(StoreDamage, EveryDamageOfABundleIsAShorterExactMatch) {
@@ -114,8 +112,7 @@ TEST_F(StoreDamage, EveryDamageOfABundleIsAShorterExactMatch) {
   const auto saved =
       SaveBundle(path, identity_, spec_, prompt_.tokens, prompt_.blocks);
   ASSERT_TRUE(saved.ok()) << saved.error().message;
-  ASSERT_EQ(
-      LookupBundle(path, identity_, spec_, prompt_.tokens).n_tokens, 41);
+  ASSERT_EQ(LookupBundle(path, identity_, spec_, prompt_.tokens).n_tokens, 41);
   ForEveryDamage(path, [&](const std::string& what) {
     const StoreMatch match =
         LookupBundle(path, identity_, spec_, prompt_.tokens);
@@ -152,9 +149,9 @@ TEST_F(StoreDamage, ABlockUnderAnotherNameIsSetAside) {
 TEST_F(StoreDamage, AManifestOfAnotherPromptUnderTheNameIsAMiss) {
   const TinyPrompt other(identity_, spec_, TinyTokens(41, /*first=*/3));
   ASSERT_TRUE(other.SaveTo(*store_).ok());
-  fs::rename(root_ + "/prompts/" + PromptStem("tiny", other.blocks[2].id) +
-                 ".kvcache",
-             ManifestPath());
+  fs::rename(
+      root_ + "/prompts/" + PromptStem("tiny", other.blocks[2].id) + ".kvcache",
+      ManifestPath());
   const StoreMatch match = store_->Lookup(identity_, spec_, prompt_.tokens);
   EXPECT_EQ(match.n_tokens, 32);
   EXPECT_TRUE(IsExact(match, identity_, spec_, prompt_.tokens));

@@ -139,7 +139,9 @@ TEST_F(StoreFault, AStoreWithoutWritePermissionServes) {
   const pid_t child = ::fork();
   if (child == 0) {
     if (is_root && ::seteuid(kNobody) != 0) ::_exit(1);
-    auto store = KvStore::Open(root);
+    StoreOptions options;
+    options.tidy_in_background = false;  // no thread to end before _exit
+    auto store = KvStore::Open(root, options);
     if (!store.ok()) ::_exit(2);
     const auto match = (*store)->Lookup(identity_, spec_, prompt_.tokens);
     if (match.n_tokens != 41) ::_exit(3);
@@ -166,9 +168,9 @@ TEST_F(StoreFault, ShortReadsAndWritesChangeNothing) {
 TEST_F(StoreFault, ABundleIsWholeOrAsItWasAtEveryStep) {
   const std::string path = dir_.path() + "/bundle";
   const TinyPrompt before(identity_, spec_, TinyTokens(20, 9));
-  ASSERT_TRUE(SaveBundle(path, identity_, spec_, before.tokens, before.blocks,
-                         &ops_)
-                  .ok());
+  ASSERT_TRUE(
+      SaveBundle(path, identity_, spec_, before.tokens, before.blocks, &ops_)
+          .ok());
   bool all_went_well = false;
   for (std::int64_t at = 0; !all_went_well && at < 100; ++at) {
     ops_.FailAt(at, Mode::kOnce, EIO);

@@ -1,6 +1,6 @@
 // What storing and loading cost, beside what the disk and the memory give on
-// the same machine. Prints a table; HEARTH_SPEED_MB=1024 for a real figure (in a
-// release build). Asserts only that the answer is right.
+// the same machine. Prints a table; HEARTH_SPEED_MB=1024 for a real figure (in
+// a release build). Asserts only that the answer is right.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

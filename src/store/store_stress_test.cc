@@ -53,12 +53,13 @@ class StoreStress : public testing::Test {
     identity_ = TinyIdentity(spec_);
     // Three families; within one the first 32 tokens are shared.
     for (std::size_t i = 0; i < kPrompts; ++i) {
-      auto tokens = TinyTokens(70 + static_cast<int>(i),
-                               1000 * static_cast<int>(i % 3));
+      auto tokens =
+          TinyTokens(70 + static_cast<int>(i), 1000 * static_cast<int>(i % 3));
       for (std::size_t t = 32; t < tokens.size(); ++t) {
         tokens[t] += static_cast<int>(i) * 3;
       }
-      prompts_.push_back(std::make_unique<TinyPrompt>(identity_, spec_, tokens));
+      prompts_.push_back(
+          std::make_unique<TinyPrompt>(identity_, spec_, tokens));
     }
     void* memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -83,8 +84,7 @@ class StoreStress : public testing::Test {
       for (int round = 0; round < 4; ++round) {
         const std::size_t i = random() % kPrompts;
         const TinyPrompt& prompt = *prompts_[i];
-        const auto match =
-            (*store)->Lookup(identity_, spec_, prompt.tokens);
+        const auto match = (*store)->Lookup(identity_, spec_, prompt.tokens);
         if (!IsExact(match, identity_, spec_, prompt.tokens)) return 3;
         if (!match.warnings.empty()) return 5;
         ++shared_->n_lookups;
@@ -143,8 +143,7 @@ class StoreStress : public testing::Test {
       const unsigned seed = static_cast<unsigned>(random());
       const pid_t child = ::fork();
       if (child == 0) ::_exit(Work(seed, never));
-      std::this_thread::sleep_for(
-          std::chrono::microseconds(random() % 30'000));
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 30'000));
       ::kill(child, SIGKILL);
       int status = 0;
       ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -209,13 +208,14 @@ TEST_F(StoreStress, ManyProcessesHoldTheBudgetAndNeverSeeAForeignByte) {
   }
   EXPECT_LE(most, budget_);
   ExpectSound();
-  std::printf("8 processes, %d s: %llu lookups, %llu saves, %llu refused, at "
-              "most %llu of %llu bytes\n",
-              n_seconds, static_cast<unsigned long long>(shared_->n_lookups),
-              static_cast<unsigned long long>(shared_->n_saves),
-              static_cast<unsigned long long>(shared_->n_refused),
-              static_cast<unsigned long long>(most),
-              static_cast<unsigned long long>(budget_));
+  std::printf(
+      "8 processes, %d s: %llu lookups, %llu saves, %llu refused, at "
+      "most %llu of %llu bytes\n",
+      n_seconds, static_cast<unsigned long long>(shared_->n_lookups),
+      static_cast<unsigned long long>(shared_->n_saves),
+      static_cast<unsigned long long>(shared_->n_refused),
+      static_cast<unsigned long long>(most),
+      static_cast<unsigned long long>(budget_));
 }
 
 }  // namespace

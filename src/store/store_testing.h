@@ -59,9 +59,8 @@ struct TinyPrompt {
     Digest parent = RootId(identity);
     payloads.reserve(tokens.size() / step + 1);
     for (std::size_t at = 0; at < tokens.size(); at += step) {
-      const auto part =
-          std::span<const std::int32_t>(tokens).subspan(
-              at, std::min(step, tokens.size() - at));
+      const auto part = std::span<const std::int32_t>(tokens).subspan(
+          at, std::min(step, tokens.size() - at));
       const Digest id = ChildId(parent, part);
       payloads.push_back(TinyPayload(spec, id, part.size()));
       blocks.push_back({parent, id, part, payloads.back()});
