@@ -88,3 +88,16 @@ function(hearth_fuzz_targets)
     endif()
   endforeach()
 endfunction()
+
+# bench/x_bench.cc: one Google Benchmark program each.
+function(hearth_benches)
+  find_package(benchmark REQUIRED)
+  _hearth_sources(benches bench "*_bench.cc")
+  foreach(source IN LISTS benches)
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} ${source})
+    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src)
+    target_link_libraries(${name} PRIVATE hearth_engine hearth_flags
+                          benchmark::benchmark)
+  endforeach()
+endfunction()

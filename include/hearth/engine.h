@@ -62,6 +62,7 @@ struct GenerateReport {
   std::vector<std::int32_t> token_ids;  // as sampled, the end marker excluded
   std::string text;
   StopReason stop = StopReason::kLength;
+  std::int32_t end_id = -1;    // the end marker that was sampled, or -1
   double first_token_ms = 0;  // from the call to the first token
   double decode_ms = 0;       // from the first token to the last
 };
@@ -106,6 +107,10 @@ class Session {
   virtual Result<void> Rewind(int n_tokens) = 0;
   // An independent session with the same tokens; KV blocks are shared.
   virtual Result<std::unique_ptr<Session>> Fork() = 0;
+
+  // Hands all that the session holds to the prompt cache, answers included;
+  // returns at once. Nothing happens without a prompt cache.
+  virtual void Persist() = 0;
 
   virtual std::span<const std::int32_t> tokens() const = 0;
   virtual KvReport Usage() const = 0;

@@ -19,6 +19,9 @@ int Fail(const Error& error);
 // One line of status or warning on stderr.
 void Note(const std::string& text);
 
+// HEARTH_NOW, the clock that chat templates see; empty: the real one.
+std::string ClockFromEnvironment();
+
 // Milliseconds since the program started.
 double SinceStartMs();
 
@@ -28,6 +31,8 @@ void AddInspect(CLI::App& app, int& exit_code);
 void AddLogits(CLI::App& app, int& exit_code);
 void AddTokenize(CLI::App& app, int& exit_code);
 void AddDetokenize(CLI::App& app, int& exit_code);
+void AddTemplate(CLI::App& app, int& exit_code);
+void AddChat(CLI::App& app, int& exit_code);
 void AddInit(CLI::App& app, int& exit_code);
 
 }  // namespace hearth::cli

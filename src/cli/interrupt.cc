@@ -21,6 +21,16 @@ void CatchInterrupts() {
   ::sigaction(SIGTERM, &action, nullptr);
 }
 
+void CatchInterruptsRepeatedly() {
+  CatchInterrupts();
+  struct sigaction action = {};
+  // No SA_RESTART: a read of the next line returns, so that the loop sees it.
+  action.sa_handler = OnSignal;
+  ::sigaction(SIGINT, &action, nullptr);
+}
+
+void ClearInterrupt() { interrupted.store(false); }
+
 bool Interrupted() { return interrupted.load(); }
 
 }  // namespace hearth::cli

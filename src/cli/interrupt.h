@@ -7,4 +7,9 @@ namespace hearth::cli {
 void CatchInterrupts();
 bool Interrupted();
 
+// For a conversation: ctrl-C raises the flag again and again and never ends
+// the program; SIGTERM still does as above.
+void CatchInterruptsRepeatedly();
+void ClearInterrupt();
+
 }  // namespace hearth::cli

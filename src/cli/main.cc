@@ -43,10 +43,12 @@ int main(int argc, char** argv) {
   app.footer("Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.");
   int exit_code = kOk;
   AddSample(app, exit_code);
+  AddChat(app, exit_code);
   AddInspect(app, exit_code);
   AddLogits(app, exit_code);
   AddTokenize(app, exit_code);
   AddDetokenize(app, exit_code);
+  AddTemplate(app, exit_code);
   AddInit(app, exit_code);
   try {
     app.parse(argc, argv);

@@ -3,32 +3,39 @@
 
 #include <cstdio>
 #include <memory>
-#include <random>
 #include <string>
 
 #include "cli/command.h"
+#include "cli/engine_args.h"
 #include "cli/input.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/sample_report.h"
 #include "cli/units.h"
+#include "hearth/chat.h"
 #include "hearth/engine.h"
 
 namespace hearth::cli {
 namespace {
 
 struct SampleArgs {
-  EngineOptions engine;
-  GenerateOptions generate;
+  EngineArgs base;
+  ConversationOptions chat_options;
   std::string prompt;
   std::string prompt_file;
-  std::string kv_quantize = "fp32";
-  std::string kv_growth = "in-place";
+  int n_tokens = 200;
+  bool ignore_eos = false;
   bool has_prompt = false;
-  bool has_seed = false;
+  bool chat = false;
   bool no_cache = false;
   bool json = false;
   bool quiet = false;
+
+  GenerateOptions generate() const {
+    return {.n_tokens_max = n_tokens,
+            .ignore_eos = ignore_eos,
+            .sampling = base.sampling};
+  }
 };
 
 Result<std::string> PromptText(const SampleArgs& args) {
@@ -39,33 +46,21 @@ Result<std::string> PromptText(const SampleArgs& args) {
 }
 
 Result<void> Finalize(SampleArgs& args) {
-  const auto storage = KvStorageNamed(args.kv_quantize);
-  if (!storage.has_value()) {
-    return {Code::kInvalidArgument,
-            "--kv-quantize " + args.kv_quantize +
-                ": not supported; use fp32, fp16 or bf16"};
-  }
-  args.engine.kv_storage = *storage;
-  if (args.kv_growth == "concat") {
-    args.engine.kv_growth = KvGrowth::kConcat;
-  } else if (args.kv_growth != "in-place") {
-    return {Code::kInvalidArgument, "--kv-growth " + args.kv_growth +
-                                        ": use in-place or concat"};
-  }
-  if (args.no_cache && (!args.engine.prompt_cache_dir.empty() ||
-                        !args.engine.prompt_cache_file.empty())) {
+  HEARTH_TRY(args.base.Finalize());
+  if (args.no_cache && (!args.base.engine.prompt_cache_dir.empty() ||
+                        !args.base.engine.prompt_cache_file.empty())) {
     return {Code::kInvalidArgument,
             "--no-cache recomputes everything, so --prompt-cache-dir and "
             "--cache-prompt would do nothing; leave one out"};
   }
-  if (args.generate.n_tokens_max < 0) {
+  if (!args.chat && (!args.chat_options.system.empty() ||
+                     !args.chat_options.template_path.empty())) {
+    return {Code::kInvalidArgument, "--system and --template need --chat"};
+  }
+  if (args.n_tokens < 0) {
     return {Code::kInvalidArgument, "--tokens must be 0 or more"};
   }
-  if (!args.has_seed) {
-    std::random_device device;
-    args.generate.sampling.seed =
-        (std::uint64_t{device()} << 32) | std::uint64_t{device()};
-  }
+  args.chat_options.now = ClockFromEnvironment();
   return {};
 }
 
@@ -81,11 +76,13 @@ bool Print(const SampleArgs& args, const Token& token) {
 Result<SampleReport> Run(const SampleArgs& args, Engine& engine,
                          const std::string& text) {
   SampleReport report;
-  report.seed = args.generate.sampling.seed;
-  report.greedy = args.generate.sampling.temperature == 0;
+  const GenerateOptions generate = args.generate();
+  report.seed = generate.sampling.seed;
+  report.greedy = generate.sampling.temperature == 0;
   report.cached = !args.no_cache;
   HEARTH_ASSIGN(const std::vector<std::int32_t> ids,
-                engine.codec().Encode(text, /*special=*/true));
+                args.chat ? EncodeChatMessage(engine, args.chat_options, text)
+                          : engine.codec().Encode(text, /*special=*/true));
   HEARTH_ASSIGN(std::unique_ptr<Session> session, engine.NewSession());
   report.start_ms = SinceStartMs();
   const auto on_token = [&](const Token& token) {
@@ -97,7 +94,7 @@ Result<SampleReport> Run(const SampleArgs& args, Engine& engine,
     report.sync.reuse_tier = "none";
     report.sync.miss_reason = "--no-cache";
     HEARTH_ASSIGN(report.generate,
-                  session->GenerateUncached(ids, args.generate, on_token));
+                  session->GenerateUncached(ids, generate, on_token));
   } else {
     {
       PrefillProgress progress(args.quiet);
@@ -107,7 +104,7 @@ Result<SampleReport> Run(const SampleArgs& args, Engine& engine,
       }));
     }
     for (const std::string& warning : report.sync.warnings) Note(warning);
-    HEARTH_ASSIGN(report.generate, session->Generate(args.generate, on_token));
+    HEARTH_ASSIGN(report.generate, session->Generate(generate, on_token));
   }
   report.kv = session->Usage();
   if (!args.json && !args.quiet && ::isatty(STDOUT_FILENO) == 1) {
@@ -121,7 +118,7 @@ int Sample(SampleArgs& args) {
   if (const auto ready = Finalize(args); !ready.ok()) return Fail(ready.error());
   const auto text = PromptText(args);
   if (!text.ok()) return Fail(text.error());
-  auto engine = Engine::Open(args.engine);
+  auto engine = Engine::Open(args.base.engine);
   if (!engine.ok()) return Fail(engine.error());
   CatchInterrupts();
   const auto report = Run(args, **engine, *text);
@@ -141,69 +138,32 @@ int Sample(SampleArgs& args) {
   return Interrupted() ? kInterrupted : kOk;
 }
 
-void AddSampling(CLI::App& command, SamplingOptions& sampling, bool& has_seed) {
-  command.add_option("--temperature,--temp", sampling.temperature,
-                     "0 is greedy")->capture_default_str();
-  command.add_option("--top-k", sampling.top_k, "keep the k likeliest; 0: off")
-      ->capture_default_str();
-  command.add_option("--top-p", sampling.top_p,
-                     "keep the likeliest that add up to p; 1: off")
-      ->capture_default_str();
-  command.add_option("--min-p", sampling.min_p,
-                     "drop what is rarer than p times the likeliest; 0: off")
-      ->capture_default_str();
-  command.add_option("--seed", sampling.seed,
-                     "of the random draws; a new one each run by default")
-      ->each([&has_seed](const std::string&) { has_seed = true; });
-}
-
-void AddKv(CLI::App& command, SampleArgs& args) {
-  command.add_flag("--no-cache", args.no_cache,
-                   "recompute the whole sequence for every token (reference)");
-  command.add_option("--kv-quantize", args.kv_quantize,
-                     "storage of keys and values: fp32, fp16, bf16")
-      ->capture_default_str();
-  command.add_flag("--kv-preallocate,!--no-kv-preallocate",
-                   args.engine.kv_preallocate,
-                   "fault the KV memory of the whole context in at the start");
-  command.add_option("--kv-growth", args.kv_growth,
-                     "in-place, or concat (reference: copies at every step)")
-      ->capture_default_str();
-  command.add_option("--context", args.engine.context_tokens,
-                     "tokens of context; default: what the model was trained on")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--cache-prompt", args.engine.prompt_cache_file,
-                     "keep the prompt's KV in this one file; wins over the "
-                     "directory");
-  command.add_option("--prompt-cache-dir", args.engine.prompt_cache_dir,
-                     "keep and reuse prompts' KV in this directory");
-  command.add_option("--cache-namespace", args.engine.cache_namespace,
-                     "entries of one name space are invisible to others");
-}
-
 }  // namespace
 
 void AddSample(CLI::App& app, int& exit_code) {
   auto args = std::make_shared<SampleArgs>();
   CLI::App* command =
       app.add_subcommand("sample", "Continue a prompt with a model");
-  command->add_option("MODEL", args->engine.model_path,
-                      "GGUF file, .tinygpt file or Hugging Face directory; "
-                      "default: the small model inside the program");
+  args->base.AddModel(*command);
   auto* prompt = command->add_option("--prompt,-p", args->prompt, "the text");
   prompt->each([args](const std::string&) { args->has_prompt = true; });
   command->add_option("--prompt-file,-f", args->prompt_file,
                       "a file with the text; - is standard input")
       ->excludes(prompt);
-  command->add_option("--tokens,-n", args->generate.n_tokens_max,
+  command->add_option("--tokens,-n", args->n_tokens,
                       "tokens to generate at most")->capture_default_str();
-  command->add_flag("--ignore-eos", args->generate.ignore_eos,
+  command->add_flag("--ignore-eos", args->ignore_eos,
                     "go on after an end-of-text token");
-  command->add_option("--threads,-t", args->engine.n_threads,
-                      "default: the processors this process may use")
-      ->check(CLI::PositiveNumber);
-  AddSampling(*command, args->generate.sampling, args->has_seed);
-  AddKv(*command, *args);
+  command->add_flag("--chat", args->chat,
+                    "the prompt is a user's message: apply the chat template");
+  command->add_option("--system", args->chat_options.system,
+                      "with --chat: the system message");
+  command->add_option("--template", args->chat_options.template_path,
+                      "with --chat: a .jinja file instead of the model's own");
+  args->base.AddSampling(*command);
+  args->base.AddKv(*command);
+  command->add_flag("--no-cache", args->no_cache,
+                    "recompute the whole sequence for every token (reference)");
   command->add_flag("--json", args->json, "one JSON object on stdout instead");
   command->add_flag("--quiet,-q", args->quiet, "no progress and no footer");
   command->callback([args, &exit_code] { exit_code = Sample(*args); });

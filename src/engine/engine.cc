@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/default_model.h"
+#include "engine/engine_impl.h"
 #include "engine/session.h"
 #include "engine/tokenizer_factory.h"
 #include "model/identity.h"
@@ -169,6 +170,7 @@ class EngineImpl final : public Engine {
     return {};
   }
 
+  EngineParts& parts() { return parts_; }
   const ModelInfo& info() const override { return info_; }
   const EngineOptions& options() const override { return parts_.options; }
   const TextCodec& codec() const override { return *codec_; }
@@ -220,6 +222,10 @@ class EngineImpl final : public Engine {
 };
 
 }  // namespace
+
+EngineParts& PartsOf(Engine& engine) {
+  return static_cast<EngineImpl&>(engine).parts();
+}
 
 Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
   HEARTH_TRY(CheckOptions(options));

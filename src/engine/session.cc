@@ -52,6 +52,7 @@ class Emitter {
     if (report_.token_ids.empty()) report_.first_token_ms = clock_.ms();
     if (!options_.ignore_eos && parts_.IsEnd(id)) {
       report_.stop = StopReason::kEndOfText;
+      report_.end_id = id;
       return std::nullopt;
     }
     report_.token_ids.push_back(id);
@@ -225,6 +226,15 @@ void SessionImpl::SavePrompt() {
   if (!unsaved_prompt_.has_value()) return;
   const auto prompt = std::span<const std::int32_t>(tokens_).first(*unsaved_prompt_);
   parts_.prompt_cache->Save(prompt, *sequence_, n_stored_);
+  n_stored_ = static_cast<int>(prompt.size());
+  unsaved_prompt_.reset();
+}
+
+void SessionImpl::Persist() {
+  if (parts_.prompt_cache == nullptr || tokens_.empty()) return;
+  if (n_stored_ >= static_cast<int>(tokens_.size())) return;
+  parts_.prompt_cache->Save(tokens_, *sequence_, n_stored_);
+  n_stored_ = static_cast<int>(tokens_.size());
   unsaved_prompt_.reset();
 }
 

@@ -44,6 +44,7 @@ class SessionImpl final : public Session {
                                           const OnToken& on_token) override;
   Result<void> Rewind(int n_tokens) override;
   Result<std::unique_ptr<Session>> Fork() override;
+  void Persist() override;
   std::span<const std::int32_t> tokens() const override { return tokens_; }
   KvReport Usage() const override;
 

@@ -1,0 +1,75 @@
+#include "cli/engine_args.h"
+
+#include <random>
+
+namespace hearth::cli {
+
+void EngineArgs::AddModel(CLI::App& command) {
+  command.add_option("MODEL", engine.model_path,
+                     "GGUF file, .tinygpt file or Hugging Face directory; "
+                     "default: the small model inside the program");
+  command.add_option("--threads,-t", engine.n_threads,
+                     "default: the processors this process may use")
+      ->check(CLI::PositiveNumber);
+}
+
+void EngineArgs::AddSampling(CLI::App& command) {
+  command.add_option("--temperature,--temp", sampling.temperature,
+                     "0 is greedy")->capture_default_str();
+  command.add_option("--top-k", sampling.top_k, "keep the k likeliest; 0: off")
+      ->capture_default_str();
+  command.add_option("--top-p", sampling.top_p,
+                     "keep the likeliest that add up to p; 1: off")
+      ->capture_default_str();
+  command.add_option("--min-p", sampling.min_p,
+                     "drop what is rarer than p times the likeliest; 0: off")
+      ->capture_default_str();
+  command.add_option("--seed", sampling.seed,
+                     "of the random draws; a new one each run by default")
+      ->each([this](const std::string&) { has_seed = true; });
+}
+
+void EngineArgs::AddKv(CLI::App& command) {
+  command.add_option("--kv-quantize", kv_quantize,
+                     "storage of keys and values: fp32, fp16, bf16")
+      ->capture_default_str();
+  command.add_flag("--kv-preallocate,!--no-kv-preallocate",
+                   engine.kv_preallocate,
+                   "fault the KV memory of the whole context in at the start");
+  command.add_option("--kv-growth", kv_growth,
+                     "in-place, or concat (reference: copies at every step)")
+      ->capture_default_str();
+  command.add_option("--context", engine.context_tokens,
+                     "tokens of context; default: what the model was trained on")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--cache-prompt", engine.prompt_cache_file,
+                     "keep the prompt's KV in this one file; wins over the "
+                     "directory");
+  command.add_option("--prompt-cache-dir", engine.prompt_cache_dir,
+                     "keep and reuse prompts' KV in this directory");
+  command.add_option("--cache-namespace", engine.cache_namespace,
+                     "entries of one name space are invisible to others");
+}
+
+Result<void> EngineArgs::Finalize() {
+  const auto storage = KvStorageNamed(kv_quantize);
+  if (!storage.has_value()) {
+    return {Code::kInvalidArgument, "--kv-quantize " + kv_quantize +
+                                        ": not supported; use fp32, fp16 or "
+                                        "bf16"};
+  }
+  engine.kv_storage = *storage;
+  if (kv_growth == "concat") {
+    engine.kv_growth = KvGrowth::kConcat;
+  } else if (kv_growth != "in-place") {
+    return {Code::kInvalidArgument,
+            "--kv-growth " + kv_growth + ": use in-place or concat"};
+  }
+  if (!has_seed) {
+    std::random_device device;
+    sampling.seed = (std::uint64_t{device()} << 32) | std::uint64_t{device()};
+  }
+  return {};
+}
+
+}  // namespace hearth::cli

@@ -1,0 +1,126 @@
+// Conversations: token ids are the history, and they outlive the process.
+#include "hearth/chat.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "base/file.h"
+#include "testing/model_paths.h"
+#include "testing/temp_dir.h"
+
+namespace hearth {
+namespace {
+
+const GenerateOptions kGreedy{.n_tokens_max = 24,
+                              .sampling = {.temperature = 0}};
+
+// A template in the manner of ChatML, for a model that has none.
+std::string WriteTemplate(const TempDir& dir) {
+  const std::string path = dir.path() + "/turns.jinja";
+  std::ofstream(path) << "{% for m in messages %}[{{ m.role }}] {{ m.content }}"
+                         "{{ '\\n' }}{% endfor %}"
+                         "{% if add_generation_prompt %}[assistant] {% endif %}";
+  return path;
+}
+
+std::unique_ptr<Engine> OpenEngine(const std::string& cache_dir) {
+  auto engine = Engine::Open(
+      {.model_path = kHfLlama, .prompt_cache_dir = cache_dir});
+  EXPECT_TRUE(engine.ok()) << engine.error().message;
+  return std::move(*engine);
+}
+
+TEST(Conversation, EveryTurnReusesTheWholeHistory) {
+  TempDir dir;
+  auto engine = OpenEngine("");
+  auto talk = *OpenConversation(*engine, {.template_path = WriteTemplate(dir),
+                                          .system = "Be brief."});
+  int held = 0;
+  for (const char* text : {"Tell me of the sea.", "And then?", "Who was it?"}) {
+    const auto turn = talk->Turn(text, kGreedy, nullptr, nullptr);
+    ASSERT_TRUE(turn.ok()) << turn.error().message;
+    // All but the last sampled token is in the cache already.
+    EXPECT_GE(turn->sync.reused_tokens, held - 1) << text;
+    held = turn->kv.tokens;
+    EXPECT_LT(turn->sync.prompt_tokens - turn->sync.reused_tokens, 60);
+  }
+  EXPECT_EQ(talk->n_turns(), 3);
+}
+
+TEST(Conversation, SavedAndLoadedItGoesOnWarmInAnotherProcess) {
+  TempDir dir;
+  const ConversationOptions options{.template_path = WriteTemplate(dir)};
+  std::string want, got;
+  int history = 0;
+  {
+    auto engine = OpenEngine(dir.path() + "/cache");
+    auto talk = *OpenConversation(*engine, options);
+    for (const char* text : {"One fish, two fish.", "Red fish, blue fish."}) {
+      const auto turn = talk->Turn(text, kGreedy, nullptr, nullptr);
+      ASSERT_TRUE(turn.ok());
+      history = turn->kv.tokens;
+    }
+    ASSERT_TRUE(talk->Save(dir.path() + "/talk.json").ok());
+    want = talk->Turn("More fish?", kGreedy, nullptr, nullptr)->generate.text;
+    ASSERT_TRUE(engine->DrainSaves().ok());
+  }
+  auto engine = OpenEngine(dir.path() + "/cache");
+  auto talk = *OpenConversation(*engine, options);
+  ASSERT_TRUE(talk->Load(dir.path() + "/talk.json").ok());
+  const auto turn = talk->Turn("More fish?", kGreedy, nullptr, nullptr);
+  ASSERT_TRUE(turn.ok());
+  EXPECT_EQ(turn->generate.text, want);
+  EXPECT_EQ(turn->sync.reuse_tier, "disk");
+  // The answers' KV was stored too, not just the prompts'.
+  EXPECT_GE(turn->sync.reused_tokens, history - 1);
+}
+
+TEST(Conversation, DamagedOrForeignFilesAreRefusedAndChangeNothing) {
+  TempDir dir;
+  auto engine = OpenEngine("");
+  auto talk = *OpenConversation(*engine, {.template_path = WriteTemplate(dir)});
+  ASSERT_TRUE(talk->Turn("Hello.", kGreedy, nullptr, nullptr).ok());
+  const std::string path = dir.path() + "/bad.json";
+  for (const char* text :
+       {"", "[]", "{\"hearth_conversation\":1}", "nonsense",
+        "{\"hearth_conversation\":1,\"messages\":[],\"ids\":[99999],"
+        "\"prompt\":\"\",\"answer\":\"\",\"turns\":1}"}) {
+    std::ofstream(path) << text;
+    EXPECT_FALSE(talk->Load(path).ok()) << text;
+    EXPECT_EQ(talk->n_turns(), 1);
+  }
+}
+
+TEST(Conversation, ModelWithoutATemplateIsRefusedWithTheRemedy) {
+  auto engine = Engine::Open({.model_path = kStories260K});
+  ASSERT_TRUE(engine.ok());
+  const auto talk = OpenConversation(**engine, {});
+  ASSERT_FALSE(talk.ok());
+  EXPECT_EQ(talk.error().code, Code::kNotFound);
+  EXPECT_NE(talk.error().message.find("--template"), std::string::npos);
+}
+
+TEST(ChatTemplate, RendersFromAFileWithKwargsAndAFixedClock) {
+  TempDir dir;
+  const std::string path = dir.path() + "/t.jinja";
+  std::ofstream(path) << "{{ bos_token }}{{ strftime_now('%d %b %Y') }}"
+                         "{% for m in messages %}<{{ m.content }}>{% endfor %}"
+                         "{% if tools %}{{ tools | tojson }}{% endif %}"
+                         "{% if add_generation_prompt %}!{% endif %}";
+  const auto text = RenderChatTemplate(
+      path, {.messages_json = R"([{"role":"user","content":"hi"}])",
+             .tools_json = R"([{"b":1,"a":2}])",
+             .kwargs_json = R"({"bos_token":"<s>"})",
+             .add_generation_prompt = false,
+             .now = "2026-01-02T03:04:05"});
+  ASSERT_TRUE(text.ok()) << text.error().message;
+  EXPECT_EQ(*text, R"(<s>02 Jan 2026<hi>[{"b": 1, "a": 2}])");
+  EXPECT_FALSE(
+      RenderChatTemplate(path, {.messages_json = "[]", .now = "soon"}).ok());
+  EXPECT_FALSE(RenderChatTemplate(path, {.messages_json = "7"}).ok());
+}
+
+}  // namespace
+}  // namespace hearth
