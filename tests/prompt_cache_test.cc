@@ -69,6 +69,14 @@ std::vector<std::string> FilesBelow(const std::string& dir,
   return files;
 }
 
+void FlipByte(const std::string& path, std::size_t at) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(at));
+  const char byte = static_cast<char>(file.get() ^ 0x20);
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(byte);
+}
+
 TEST(PromptCache, SecondLaunchComputesOneToken) {
   TempDir dir;
   for (const int n : {1, 2, 63, 64, 65, 128, 200}) {
@@ -204,14 +212,6 @@ TEST(Identity, R31_OneFlippedWeightIsAMissAndACopyIsAHit) {
   EXPECT_FALSE(flipped.sync.miss_reason.empty());
 }
 
-void FlipByte(const std::string& path, std::size_t at) {
-  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-  file.seekg(static_cast<std::streamoff>(at));
-  const char byte = static_cast<char>(file.get() ^ 0x20);
-  file.seekp(static_cast<std::streamoff>(at));
-  file.put(byte);
-}
-
 // Flips and truncations of every file kind through the whole engine; the
 // store's own tests do it for every byte.
 TEST(Damage, AnswerEqualsTheOneWithoutAStore) {
@@ -244,6 +244,38 @@ TEST(Damage, AnswerEqualsTheOneWithoutAStore) {
       EXPECT_EQ(MustAsk(options, ids).sync.reused_tokens, 149);
     }
   }
+}
+
+// The compiled tokenizer beside the blocks: used when whole, made anew when
+// not, and never believed when its source changed.
+TEST(PromptCache, TokenizerIsKeptCompiledAndRepaired) {
+  TempDir dir;
+  const std::string model = dir.path() + "/model";
+  fs::copy(kHfLlama, model, fs::copy_options::recursive);
+  EngineOptions options = WithDir(dir.path() + "/s");
+  options.model_path = model;
+  const auto encode = [&] {
+    auto engine = Engine::Open(options);
+    EXPECT_TRUE(engine.ok()) << engine.error().message;
+    return *(*engine)->codec().Encode("The cat and the dog <|eos|>", true);
+  };
+  const auto plain =
+      *(*Engine::Open({.model_path = model}))->codec().Encode(
+          "The cat and the dog <|eos|>", true);
+  EXPECT_EQ(encode(), plain);
+  const auto kept = FilesBelow(options.prompt_cache_dir, ".tokenizer");
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(encode(), plain);
+  FlipByte(kept[0], fs::file_size(kept[0]) / 2);
+  EXPECT_EQ(encode(), plain);
+  fs::resize_file(kept[0], 100);
+  EXPECT_EQ(encode(), plain);
+  EXPECT_GT(fs::file_size(kept[0]), 100u) << "made anew";
+  // An edited tokenizer is another source.
+  std::string json = *ReadTextFile(model + "/tokenizer.json");
+  json.replace(json.find("<|eos|>"), 7, "<|EOS|>");
+  ASSERT_TRUE(WriteFileAtomically(model + "/tokenizer.json", AsBytes(json)).ok());
+  EXPECT_NE(encode(), plain);
 }
 
 TEST(PromptCache, SessionKeepsItsOwnPrefixInMemory) {

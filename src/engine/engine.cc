@@ -10,6 +10,7 @@
 #include "engine/default_model.h"
 #include "engine/engine_impl.h"
 #include "engine/session.h"
+#include "engine/tokenizer_cache.h"
 #include "engine/tokenizer_factory.h"
 #include "model/identity.h"
 #include "model/io/safetensors.h"
@@ -106,6 +107,15 @@ void RoundRope(RopeRounding rounding, RopeConfig& rope) {
   }
 }
 
+KvIdentity IdentityOf(const EngineParts& parts) {
+  const Digest content = DigestOf(parts.model, parts.prompt_cache->directory(),
+                                  *parts.pool);
+  return {.model_id = ModelId(parts.model.config, content),
+          .format_id = FormatId(parts.spec),
+          .name_space = parts.options.cache_namespace,
+          .model_name = parts.model.config.name};
+}
+
 Result<void> CheckOptions(const EngineOptions& options) {
   if (options.block_tokens < 16 || options.block_tokens > 1024 ||
       options.block_tokens % 16 != 0) {
@@ -152,22 +162,6 @@ class EngineImpl final : public Engine {
     codec_ = MakeTextCodec(parts_.tokenizer);
     info_ = Describe(parts_.model);
     info_.tokenizer = codec_->Describe();
-  }
-
-  Result<void> OpenPromptCache() {
-    const EngineOptions& options = parts_.options;
-    if (options.prompt_cache_dir.empty() && options.prompt_cache_file.empty()) {
-      return {};
-    }
-    const Digest content =
-        DigestOf(parts_.model, options.prompt_cache_dir, *parts_.pool);
-    KvIdentity identity{.model_id = ModelId(parts_.model.config, content),
-                        .format_id = FormatId(parts_.spec),
-                        .name_space = options.cache_namespace,
-                        .model_name = parts_.model.config.name};
-    HEARTH_ASSIGN(parts_.prompt_cache,
-                  PromptCache::Open(options, std::move(identity)));
-    return {};
   }
 
   EngineParts& parts() { return parts_; }
@@ -233,12 +227,18 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
   parts.options = options;
   HEARTH_ASSIGN(parts.model, LoadAny(options.model_path));
   RoundRope(options.rope_rounding, parts.model.config.rope);
-  HEARTH_ASSIGN(parts.tokenizer, MakeTokenizer(parts.model));
-  const ModelConfig& config = parts.model.config;
+  HEARTH_ASSIGN(parts.prompt_cache, PromptCache::Open(options));
+  const std::string cache_dir =
+      parts.prompt_cache == nullptr ? "" : parts.prompt_cache->directory();
+  HEARTH_ASSIGN(parts.tokenizer, MakeTokenizerCached(parts.model, cache_dir));
+  ModelConfig& config = parts.model.config;
   parts.spec =
       SpecOf(config, FormatOf(options.kv_storage), options.block_tokens);
   parts.context_tokens = options.context_tokens > 0 ? options.context_tokens
                                                     : config.context_length;
+  config.rope.UseForContext(parts.context_tokens);
+  RoundRope(options.rope_rounding, config.rope);
+  RoundRope(options.rope_rounding, config.local_rope);
   if (config.learned_positions &&
       parts.context_tokens > config.context_length) {
     return {Code::kInvalidArgument,
@@ -248,9 +248,11 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
   }
   HEARTH_TRY(CheckPreallocation(parts));
   parts.pool = std::make_unique<ThreadPool>(options.n_threads);
-  auto engine = std::make_unique<EngineImpl>(std::move(parts));
-  HEARTH_TRY(engine->OpenPromptCache());
-  return std::unique_ptr<Engine>(std::move(engine));
+  if (parts.prompt_cache != nullptr) {
+    parts.prompt_cache->SetIdentity(IdentityOf(parts));
+  }
+  return std::unique_ptr<Engine>(
+      std::make_unique<EngineImpl>(std::move(parts)));
 }
 
 Result<ModelInfo> InspectModel(const std::string& path) {

@@ -5,22 +5,22 @@
 
 namespace hearth {
 
-PromptCache::PromptCache(std::string file, KvIdentity identity)
+PromptCache::PromptCache(std::string file)
     : file_(std::move(file)),
-      identity_(std::move(identity)),
       queue_(std::make_unique<SaveQueue>()) {}
 
 Result<std::unique_ptr<PromptCache>> PromptCache::Open(
-    const EngineOptions& options, KvIdentity identity) {
+    const EngineOptions& options) {
   if (options.prompt_cache_file.empty() && options.prompt_cache_dir.empty()) {
     return std::unique_ptr<PromptCache>();
   }
   auto cache = std::unique_ptr<PromptCache>(
-      new PromptCache(options.prompt_cache_file, std::move(identity)));
+      new PromptCache(options.prompt_cache_file));
   if (cache->file_.empty()) {
     auto store = KvStore::Open(options.prompt_cache_dir);
     if (store.ok()) {
       cache->store_ = std::move(*store);
+      cache->directory_ = options.prompt_cache_dir;
     } else if (store.error().code == Code::kInvalidArgument ||
                store.error().code == Code::kIncompatible) {
       return store.error();

@@ -21,8 +21,15 @@ class PromptCache {
   // that cannot be used for this is an error (kInvalidArgument, kIncompatible);
   // one that fails for a reason of the system (kIo, kResourceFull) gives a
   // cache that never hits and warns once.
-  static Result<std::unique_ptr<PromptCache>> Open(const EngineOptions& options,
-                                                   KvIdentity identity);
+  static Result<std::unique_ptr<PromptCache>> Open(
+      const EngineOptions& options);
+
+  // What entries belong to. Called once, before Lookup and Save: the store must
+  // be open first, since the digest's memo lives in it.
+  void SetIdentity(KvIdentity identity) { identity_ = std::move(identity); }
+
+  // The store's root for other things worth keeping; empty without one.
+  const std::string& directory() const { return directory_; }
 
   // The longest stored prefix of `tokens`.
   StoreMatch Lookup(const KvSpec& spec, std::span<const std::int32_t> tokens);
@@ -38,7 +45,7 @@ class PromptCache {
   Result<void> Drain();
 
  private:
-  PromptCache(std::string file, KvIdentity identity);
+  explicit PromptCache(std::string file);
 
   void SaveToDirectory(std::vector<std::int32_t> tokens,
                        std::vector<BlockImage> images, KvSpec spec,
@@ -47,6 +54,7 @@ class PromptCache {
                   std::vector<BlockImage> images, KvSpec spec);
 
   std::string file_;  // empty: the directory
+  std::string directory_;
   KvIdentity identity_;
   std::unique_ptr<KvStore> store_;
   std::string open_error_;

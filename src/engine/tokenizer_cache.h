@@ -1,0 +1,23 @@
+// Keeps tokenizers in compiled form beside the prompt cache, so that a second
+// launch maps one file instead of parsing a vocabulary of 150,000 entries.
+//
+// The entry is named by the stamps (device, inode, size, times) of the files it
+// was made from: a changed file makes a new entry, and nothing is hashed.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "hearth/result.h"
+#include "model/weights.h"
+#include "text/tokenizer.h"
+
+namespace hearth {
+
+// MakeTokenizer through the directory `cache_dir` (a store's root); without one
+// plainly. A missing, foreign or damaged entry is made again; failing to write
+// it costs time at the next start and nothing else.
+Result<std::unique_ptr<Tokenizer>> MakeTokenizerCached(
+    const LoadedModel& model, const std::string& cache_dir);
+
+}  // namespace hearth
