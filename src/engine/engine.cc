@@ -89,6 +89,12 @@ Digest DigestOf(const LoadedModel& model, const std::string& cache_dir,
                 ThreadPool& pool) {
   std::vector<FileStamp> stamps;
   for (const MappedFile& file : model.files) stamps.push_back(file.stamp());
+  if (stamps.empty()) {
+    // The embedded model changes when the program does.
+    if (auto self = StatFile("/proc/self/exe"); self.ok()) {
+      stamps.push_back(*self);
+    }
+  }
   const ModelMemo memo(cache_dir);
   const bool memoised = !cache_dir.empty() && !stamps.empty();
   if (memoised) {
