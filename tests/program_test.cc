@@ -38,9 +38,10 @@ Ran RunProgram(const TempDir& dir, const std::string& arguments) {
   return ran;
 }
 
-const std::string kPrompt =
+const std::string kPromptText =
     " --prompt 'Once upon a time there was a cat. The cat saw a big dog and "
-    "ran away. The dog was sad and wanted to play with the cat.' --temp 0 ";
+    "ran away. The dog was sad and wanted to play with the cat.'";
+const std::string kPrompt = kPromptText + " --temp 0 ";
 
 TEST(Program, ColdAndHotRunsPrintTheSameTextAlone) {
   TempDir dir;
@@ -182,6 +183,79 @@ TEST(Program, ReadOnlyCacheDirectoryWarnsOnceAndGoesOn) {
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_FALSE(ran.out.empty());
   EXPECT_NE(ran.err.find("prompt cache"), std::string::npos) << ran.err;
+}
+
+TEST(Program, CacheCommandsDescribeAndKeepADirectory) {
+  TempDir dir;
+  const std::string store = dir.path() + "/s";
+  const std::string sample = "sample " + kStories260K + kPrompt +
+                             "-n 4 --prompt-cache-dir " + store;
+  ASSERT_EQ(RunProgram(dir, sample).exit_code, 0);
+  const auto json = [&](const std::string& arguments) {
+    const Ran ran = RunProgram(dir, "cache " + arguments + " --json");
+    EXPECT_EQ(ran.exit_code, 0) << arguments << "\n" << ran.err;
+    return *ParseJson(ran.out, arguments);
+  };
+  const Json list = json("ls " + store);
+  ASSERT_EQ(list["prompts"].size(), 1u);
+  const std::string name = list["prompts"][0]["name"].get<std::string>();
+  const int tokens = list["prompts"][0]["tokens"].get<int>();
+  EXPECT_EQ(json("show " + store + " " + name)["tokens"], tokens);
+  EXPECT_EQ(json("verify " + store)["defects"].size(), 0u);
+  EXPECT_GT(json("stats " + store)["total_bytes"].get<int>(), 0);
+
+  // An edited prompt: where it parts, in tokens and text.
+  const std::string why = "why " + store + " " + kStories260K;
+  const Json whole = json(why + kPromptText);
+  EXPECT_EQ(whole["tokens_stored"], tokens);
+  const Json edited = json(why + " --prompt 'Once upon a time there was a cow.'");
+  EXPECT_LT(edited["tokens_stored"].get<int>(), tokens);
+  EXPECT_GE(edited["tokens_common"].get<int>(), 5);
+  EXPECT_NE(edited["stored"].get<std::string>().find("cat"), std::string::npos);
+  const Json other = json(why + kPromptText + " --kv-quantize fp16");
+  EXPECT_EQ(other["tokens_stored"], 0);
+  EXPECT_FALSE(other["key_differences"].empty());
+
+  // Out to a bundle, into another directory, and still a hit there.
+  const std::string bundle = dir.path() + "/b.kvcache";
+  json("export " + store + " " + name + " " + bundle);
+  json("import " + dir.path() + "/t " + bundle);
+  const Ran hot = RunProgram(dir, "sample " + kStories260K + kPrompt +
+                                      "-n 4 --json --prompt-cache-dir " +
+                                      dir.path() + "/t");
+  EXPECT_EQ((*ParseJson(hot.out, "hot"))["reused_tokens"], tokens - 1) << hot.err;
+
+  EXPECT_EQ(json("pin " + store + " " + name)["pinned"], name);
+  EXPECT_EQ(json("ls " + store)["prompts"][0]["pinned"], true);
+  EXPECT_EQ(RunProgram(dir, "cache wipe " + store).exit_code, 2);
+  json("wipe --yes " + store);
+  EXPECT_EQ(json("ls " + store)["prompts"].size(), 0u);
+  const Ran none = RunProgram(dir, "cache ls " + dir.path() + "/nowhere");
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_NE(none.err.find("nowhere"), std::string::npos) << none.err;
+}
+
+TEST(Program, PromptTextIsNowhereInTheStoreUnlessAskedFor) {
+  TempDir dir;
+  for (const bool previews : {false, true}) {
+    const std::string store = dir.path() + (previews ? "/with" : "/without");
+    ASSERT_EQ(RunProgram(dir, "sample " + kStories260K + kPrompt +
+                                  "-n 2 --prompt-cache-dir " + store +
+                                  (previews ? " --cache-previews" : ""))
+                  .exit_code,
+              0);
+    bool found = false;
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(store)) {
+      if (!entry.is_regular_file()) continue;
+      found |= ReadTextFile(entry.path().string())->find("upon a time") !=
+               std::string::npos;
+      EXPECT_EQ(entry.status().permissions() & std::filesystem::perms(077),
+                std::filesystem::perms::none)
+          << entry.path();
+    }
+    EXPECT_EQ(found, previews);
+  }
 }
 
 TEST(Program, InterruptEndsTheRunButNotTheSave) {

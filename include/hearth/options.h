@@ -40,6 +40,10 @@ struct EngineOptions {
   std::string prompt_cache_dir = {};
   std::string prompt_cache_file = {};
   std::string cache_namespace = {};
+  std::uint64_t cache_disk_budget_bytes = 0;   // of the directory; 0: no limit
+  std::uint64_t cache_free_reserve_bytes = 0;  // of the disk, left for others
+  bool cache_verify = true;     // checksums before use; false trusts the disk
+  bool cache_previews = false;  // the prompt's beginning in the sidecar
 };
 
 struct SamplingOptions {

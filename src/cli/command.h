@@ -33,6 +33,7 @@ void AddTokenize(CLI::App& app, int& exit_code);
 void AddDetokenize(CLI::App& app, int& exit_code);
 void AddTemplate(CLI::App& app, int& exit_code);
 void AddChat(CLI::App& app, int& exit_code);
+void AddCache(CLI::App& app, int& exit_code);
 void AddInit(CLI::App& app, int& exit_code);
 
 }  // namespace hearth::cli

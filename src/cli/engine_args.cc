@@ -49,6 +49,14 @@ void EngineArgs::AddKv(CLI::App& command) {
                      "keep and reuse prompts' KV in this directory");
   command.add_option("--cache-namespace", engine.cache_namespace,
                      "entries of one name space are invisible to others");
+  command.add_option("--cache-disk-budget", engine.cache_disk_budget_bytes,
+                     "bytes the directory may take (K, M, G are known); 0: no "
+                     "limit")
+      ->transform(CLI::AsSizeValue(true));
+  command.add_flag("--no-verify{false}", engine.cache_verify,
+                   "use stored KV without checking its checksums");
+  command.add_flag("--cache-previews", engine.cache_previews,
+                   "keep the beginning of each prompt readable beside it");
 }
 
 Result<void> EngineArgs::Finalize() {

@@ -48,6 +48,7 @@ int main(int argc, char** argv) {
   AddLogits(app, exit_code);
   AddTokenize(app, exit_code);
   AddDetokenize(app, exit_code);
+  AddCache(app, exit_code);
   AddTemplate(app, exit_code);
   AddInit(app, exit_code);
   try {

@@ -17,7 +17,11 @@ Result<std::unique_ptr<PromptCache>> PromptCache::Open(
   auto cache = std::unique_ptr<PromptCache>(
       new PromptCache(options.prompt_cache_file));
   if (cache->file_.empty()) {
-    auto store = KvStore::Open(options.prompt_cache_dir);
+    StoreOptions store_options;
+    store_options.verify = options.cache_verify;
+    store_options.disk_budget_bytes = options.cache_disk_budget_bytes;
+    store_options.free_space_reserve_bytes = options.cache_free_reserve_bytes;
+    auto store = KvStore::Open(options.prompt_cache_dir, store_options);
     if (store.ok()) {
       cache->store_ = std::move(*store);
       cache->directory_ = options.prompt_cache_dir;
@@ -42,7 +46,8 @@ StoreMatch PromptCache::Lookup(const KvSpec& spec,
 }
 
 void PromptCache::Save(std::span<const std::int32_t> tokens,
-                       const KvSequence& sequence, int n_stored) {
+                       const KvSequence& sequence, int n_stored,
+                       std::string preview) {
   const bool to_file = !file_.empty();
   if (!to_file && store_ == nullptr) return;
   const KvSpec& spec = sequence.spec();
@@ -58,7 +63,8 @@ void PromptCache::Save(std::span<const std::int32_t> tokens,
   if (to_file) {
     SaveToFile(std::move(ids), std::move(images), spec);
   } else {
-    SaveToDirectory(std::move(ids), std::move(images), spec, first);
+    SaveToDirectory(std::move(ids), std::move(images), spec, first,
+                    std::move(preview));
   }
 }
 
@@ -86,11 +92,11 @@ std::size_t BytesOf(std::span<const BlockImage> images) {
 
 void PromptCache::SaveToDirectory(std::vector<std::int32_t> tokens,
                                   std::vector<BlockImage> images, KvSpec spec,
-                                  int first_new) {
+                                  int first_new, std::string preview) {
   const std::size_t bytes = BytesOf(images);
   queue_->Enqueue(
       [this, tokens = std::move(tokens), images = std::move(images), spec,
-       first_new]() -> Result<void> {
+       first_new, preview = std::move(preview)]() -> Result<void> {
         const auto chain = ChainIds(identity_, tokens, spec.block_tokens);
         const Digest root = RootId(identity_);
         std::vector<BlockToSave> blocks;
@@ -106,7 +112,7 @@ void PromptCache::SaveToDirectory(std::vector<std::int32_t> tokens,
         }
         HEARTH_TRY(store_->SaveBlocks(identity_, spec, blocks));
         return store_->SaveManifest(identity_, spec, tokens,
-                                    tail.has_value() ? &*tail : nullptr, "");
+                                    tail.has_value() ? &*tail : nullptr, preview);
       },
       bytes);
 }

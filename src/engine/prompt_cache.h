@@ -28,6 +28,8 @@ class PromptCache {
   // be open first, since the digest's memo lives in it.
   void SetIdentity(KvIdentity identity) { identity_ = std::move(identity); }
 
+  const KvIdentity& identity() const { return identity_; }
+
   // The store's root for other things worth keeping; empty without one.
   const std::string& directory() const { return directory_; }
 
@@ -38,8 +40,9 @@ class PromptCache {
   // Hands what is not stored yet to the writer thread; returns at once.
   // `n_stored` tokens came from the cache. REQUIRES: sequence holds at least
   // tokens.size() tokens, the first ones being `tokens`.
+  // `preview` goes into the readable sidecar; empty: none.
   void Save(std::span<const std::int32_t> tokens, const KvSequence& sequence,
-            int n_stored);
+            int n_stored, std::string preview);
 
   // Waits for the writer. The first error since the last call.
   Result<void> Drain();
@@ -49,7 +52,7 @@ class PromptCache {
 
   void SaveToDirectory(std::vector<std::int32_t> tokens,
                        std::vector<BlockImage> images, KvSpec spec,
-                       int first_new);
+                       int first_new, std::string preview);
   void SaveToFile(std::vector<std::int32_t> tokens,
                   std::vector<BlockImage> images, KvSpec spec);
 

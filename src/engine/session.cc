@@ -14,6 +14,8 @@ namespace {
 // for a lively progress bar and a prompt answer to a cancel.
 constexpr int kPrefillStep = 256;
 
+constexpr std::size_t kPreviewTokens = 64;
+
 class Stopwatch {
  public:
   double ms() const {
@@ -222,20 +224,25 @@ Result<SyncReport> SessionImpl::Sync(std::span<const std::int32_t> tokens,
   return report;
 }
 
-void SessionImpl::SavePrompt() {
-  if (!unsaved_prompt_.has_value()) return;
-  const auto prompt = std::span<const std::int32_t>(tokens_).first(*unsaved_prompt_);
-  parts_.prompt_cache->Save(prompt, *sequence_, n_stored_);
-  n_stored_ = static_cast<int>(prompt.size());
+void SessionImpl::Save(std::size_t n_tokens) {
+  const auto tokens = std::span<const std::int32_t>(tokens_).first(n_tokens);
+  std::string preview;
+  if (parts_.options.cache_previews) {
+    preview = parts_.tokenizer->Decode(
+        tokens.first(std::min(n_tokens, kPreviewTokens)));
+  }
+  parts_.prompt_cache->Save(tokens, *sequence_, n_stored_, std::move(preview));
+  n_stored_ = static_cast<int>(n_tokens);
   unsaved_prompt_.reset();
+}
+
+void SessionImpl::SavePrompt() {
+  if (unsaved_prompt_.has_value()) Save(*unsaved_prompt_);
 }
 
 void SessionImpl::Persist() {
   if (parts_.prompt_cache == nullptr || tokens_.empty()) return;
-  if (n_stored_ >= static_cast<int>(tokens_.size())) return;
-  parts_.prompt_cache->Save(tokens_, *sequence_, n_stored_);
-  n_stored_ = static_cast<int>(tokens_.size());
-  unsaved_prompt_.reset();
+  if (n_stored_ < static_cast<int>(tokens_.size())) Save(tokens_.size());
 }
 
 Result<GenerateReport> SessionImpl::Generate(const GenerateOptions& options,

@@ -56,6 +56,8 @@ class SessionImpl final : public Session {
               SyncReport& report);
   Result<void> Prefill(std::span<const std::int32_t> tokens,
                        const Progress& progress);
+  // Hands the first `n_tokens` to the prompt cache.
+  void Save(std::size_t n_tokens);
   void SavePrompt();
 
   EngineParts& parts_;

@@ -1,0 +1,40 @@
+// What one can do with a prompt cache directory, other processes using it or
+// not. Each call gives a JSON object (one line) that `hearth cache --json`
+// prints and `hearth cache` turns into a table.
+//
+// Names   a stored prompt is named by its stem ("<model>-<12 hex>") or by any
+//         beginning of it, or of its hex digits, that only one prompt has.
+// Errors  kNotFound: no such directory or prompt. kInvalidArgument: the name
+//         fits several.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hearth/engine.h"
+#include "hearth/result.h"
+
+namespace hearth {
+
+Result<std::string> CacheList(const std::string& dir);
+Result<std::string> CacheShow(const std::string& dir, const std::string& name);
+Result<std::string> CacheStats(const std::string& dir);
+// Reads every file whole; what cannot be right is moved to quarantine.
+Result<std::string> CacheVerify(const std::string& dir);
+Result<std::string> CachePin(const std::string& dir, const std::string& name);
+Result<std::string> CacheUnpin(const std::string& dir, const std::string& name);
+// Deletes leftovers and prompts with holes, then enforces the limit (0: none).
+Result<std::string> CacheGc(const std::string& dir,
+                            std::uint64_t disk_budget_bytes);
+// Deletes everything, or what one model name has.
+Result<std::string> CacheWipe(const std::string& dir,
+                              const std::string& model_name);
+Result<std::string> CacheExport(const std::string& dir, const std::string& name,
+                                const std::string& path);
+Result<std::string> CacheImport(const std::string& dir,
+                                const std::string& path);
+// How much of a prompt would hit for this engine's model and settings, and
+// where it parts from the nearest stored prompt.
+Result<std::string> CacheWhy(Engine& engine, const std::string& prompt);
+
+}  // namespace hearth

@@ -1,0 +1,262 @@
+// hearth cache: looks into a prompt cache directory and keeps it in order.
+#include "hearth/cache.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "cli/command.h"
+#include "cli/engine_args.h"
+#include "cli/input.h"
+#include "cli/units.h"
+
+namespace hearth::cli {
+namespace {
+
+using Table = std::vector<std::vector<std::string>>;
+
+struct CacheArgs {
+  EngineArgs base;
+  std::string dir, name, file, model_name;
+  std::string prompt, prompt_file;
+  std::uint64_t budget_bytes = 0;
+  bool yes = false;
+  bool json = false;
+};
+
+std::string Number(const Json& value) {
+  return std::to_string(value.get<std::uint64_t>());
+}
+std::string Bytes(const Json& value) {
+  return HumanBytes(value.get<std::uint64_t>());
+}
+
+std::string Ago(double unix_s) {
+  const double s = std::max(0.0, static_cast<double>(std::time(nullptr)) - unix_s);
+  if (unix_s <= 0) return "-";
+  if (s < 60) return Fixed(s, 0) + " s ago";
+  if (s < 3600) return Fixed(s / 60, 0) + " min ago";
+  if (s < 48 * 3600) return Fixed(s / 3600, 0) + " h ago";
+  return Fixed(s / 86400, 0) + " days ago";
+}
+
+// The first column left, the others right; the first row is the heading.
+std::string Format(const Table& table) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : table) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  std::string text;
+  for (const auto& row : table) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string pad(widths[i] - row[i].size(), ' ');
+      text += (i > 0 ? "  " : "") + (i == 0 ? row[i] + pad : pad + row[i]);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string ListText(const Json& json) {
+  Table table = {{"PROMPT", "TOKENS", "USABLE", "SIZE", "SHARED", "LAST USE", ""}};
+  for (const Json& p : json["prompts"]) {
+    table.push_back({p["name"].get<std::string>(), Number(p["tokens"]),
+                     Number(p["tokens_usable"]), Bytes(p["bytes"]),
+                     Bytes(p["bytes_shared"]),
+                     Ago(p["last_use_unix_s"].get<double>()),
+                     p["pinned"].get<bool>() ? "pinned" : ""});
+  }
+  if (table.size() == 1) return "no stored prompts\n";
+  return Format(table);
+}
+
+std::string ShowText(const Json& json) {
+  std::string text = json["name"].get<std::string>() + ": " +
+                     Number(json["tokens"]) + " tokens, " +
+                     Number(json["tokens_usable"]) + " usable, " +
+                     Bytes(json["bytes"]) + "\nmodel id  " +
+                     json["model_id"].get<std::string>() + "\n\n";
+  Table table = {{"BLOCK", "TOKENS", "SIZE", "SHARED BY", ""}};
+  for (const Json& b : json["chain"]) {
+    const auto first = b["first_token"].get<std::uint64_t>();
+    const auto end = first + b["tokens"].get<std::uint64_t>();
+    table.push_back({b["id"].get<std::string>().substr(0, 16),
+                     std::to_string(first) + "-" + std::to_string(end - 1),
+                     Bytes(b["bytes"]), Number(b["shared_by"]),
+                     !b["present"].get<bool>()       ? "MISSING"
+                     : b["in_manifest"].get<bool>() ? "tail"
+                                                    : ""});
+  }
+  return text + Format(table);
+}
+
+std::string StatsText(const Json& json) {
+  Table table = {{"KIND", "FILES", "SIZE"}};
+  for (const char* kind : {"blocks", "manifests", "sidecars", "memos",
+                           "quarantined", "temporaries", "other"}) {
+    table.push_back({kind, Number(json[kind]["files"]), Bytes(json[kind]["bytes"])});
+  }
+  table.push_back({"all", "", Bytes(json["total_bytes"])});
+  std::string text = Format(table);
+  Table models = {{"MODEL", "PROMPTS", "TOKENS", "SIZE"}};
+  for (const Json& m : json["models"]) {
+    models.push_back({m["model"].get<std::string>(), Number(m["prompts"]),
+                      Number(m["tokens"]), Bytes(m["bytes"])});
+  }
+  if (models.size() > 1) text += "\n" + Format(models);
+  return text;
+}
+
+std::string VerifyText(const Json& json) {
+  std::string text = Number(json["files"]) + " files, " + Bytes(json["bytes"]) +
+                     " read in " + Fixed(json["seconds"].get<double>(), 2) +
+                     " s, " + std::to_string(json["defects"].size()) +
+                     " damaged\n";
+  for (const Json& d : json["defects"]) {
+    text += d["path"].get<std::string>() + ": " + d["reason"].get<std::string>() +
+            (d["set_aside"].get<bool>() ? " (set aside)\n" : "\n");
+  }
+  for (const Json& stem : json["incomplete"]) {
+    text += stem.get<std::string>() + ": blocks are missing\n";
+  }
+  return text;
+}
+
+std::string WhyText(const Json& json) {
+  std::string text = Number(json["tokens_stored"]) + " of " +
+                     Number(json["tokens"]) + " tokens would be reused\n";
+  const std::string reason = json["miss_reason"].get<std::string>();
+  if (!reason.empty()) text += "reason    " + reason + "\n";
+  const std::string nearest = json["nearest"].get<std::string>();
+  if (nearest.empty()) return text + "nothing stored comes near this prompt\n";
+  text += "nearest   " + nearest + ", " + Number(json["tokens_common"]) +
+          " tokens in common\n";
+  for (const Json& key : json["key_differences"]) {
+    text += "differs   in its " + key.get<std::string>() + "\n";
+  }
+  if (json.contains("asked")) {
+    text += "parts at  token " + Number(json["tokens_common"]) + ", byte " +
+            Number(json["byte"]) + "\nasked     " + json["asked"].dump() +
+            "\nstored    " + json["stored"].dump() + "\n";
+  }
+  return text;
+}
+
+std::string DeletedText(const Json& json) {
+  return Number(json["files_deleted"]) + " files deleted, " +
+         Bytes(json["bytes_deleted"]) + "; " + Bytes(json["bytes_left"]) +
+         " left\n";
+}
+
+// {"pinned": "stem"} and its like.
+std::string DoneText(const Json& json) {
+  return json.begin().key() + " " + json.begin()->get<std::string>() + "\n";
+}
+
+Result<std::string> Why(CacheArgs& args) {
+  args.base.engine.prompt_cache_dir = args.dir;
+  HEARTH_TRY(args.base.Finalize());
+  std::string prompt = args.prompt;
+  if (!args.prompt_file.empty()) {
+    HEARTH_ASSIGN(prompt, ReadInput(args.prompt_file));
+  }
+  HEARTH_ASSIGN(auto engine, Engine::Open(args.base.engine));
+  return CacheWhy(*engine, prompt);
+}
+
+Result<std::string> Wipe(const CacheArgs& args) {
+  if (!args.yes) {
+    return {Code::kInvalidArgument,
+            "this deletes stored prompts, pinned ones too; say --yes"};
+  }
+  return CacheWipe(args.dir, args.model_name);
+}
+
+using Action = std::function<Result<std::string>(CacheArgs&)>;
+using Text = std::string (*)(const Json&);
+
+// A verb with the directory and --json; the caller adds its own arguments.
+CLI::App* AddVerb(CLI::App& cache, std::shared_ptr<CacheArgs> args,
+                  int& exit_code, const char* verb, const char* what,
+                  Action action, Text text) {
+  CLI::App* command = cache.add_subcommand(verb, what);
+  command->add_option("DIR", args->dir, "the prompt cache directory")
+      ->required();
+  command->add_flag("--json", args->json, "one JSON object on stdout");
+  command->callback([args, &exit_code, action, text] {
+    const auto json = action(*args);
+    if (!json.ok()) {
+      exit_code = Fail(json.error());
+      return;
+    }
+    const auto parsed = ParseJson(*json, "result");
+    const std::string out = args->json || !parsed.ok() ? *json + "\n" : text(*parsed);
+    std::fwrite(out.data(), 1, out.size(), stdout);
+  });
+  return command;
+}
+
+}  // namespace
+
+void AddCache(CLI::App& app, int& exit_code) {
+  auto args = std::make_shared<CacheArgs>();
+  CLI::App* cache =
+      app.add_subcommand("cache", "Look into a prompt cache directory");
+  cache->require_subcommand(1);
+  const auto add = [&](const char* verb, const char* what, Action action,
+                       Text text) {
+    return AddVerb(*cache, args, exit_code, verb, what, std::move(action), text);
+  };
+  const auto name = [&](CLI::App* command) {
+    command->add_option("NAME", args->name, "a prompt, as `ls` names it")
+        ->required();
+    return command;
+  };
+  add("ls", "List stored prompts", [](CacheArgs& a) { return CacheList(a.dir); },
+      ListText);
+  name(add("show", "Show one prompt's blocks",
+           [](CacheArgs& a) { return CacheShow(a.dir, a.name); }, ShowText));
+  add("stats", "Where the bytes are",
+      [](CacheArgs& a) { return CacheStats(a.dir); }, StatsText);
+  add("verify", "Read every file; set damaged ones aside",
+      [](CacheArgs& a) { return CacheVerify(a.dir); }, VerifyText);
+  name(add("pin", "Never evict a prompt",
+           [](CacheArgs& a) { return CachePin(a.dir, a.name); }, DoneText));
+  name(add("unpin", "Let a prompt be evicted again",
+           [](CacheArgs& a) { return CacheUnpin(a.dir, a.name); }, DoneText));
+  add("gc", "Delete leftovers, then enforce a budget",
+      [](CacheArgs& a) { return CacheGc(a.dir, a.budget_bytes); }, DeletedText)
+      ->add_option("--budget", args->budget_bytes, "bytes; K, M, G are known")
+      ->transform(CLI::AsSizeValue(true));
+  CLI::App* wipe = add("wipe", "Delete all stored prompts",
+                       [](CacheArgs& a) { return Wipe(a); }, DeletedText);
+  wipe->add_option("--model", args->model_name, "only this model's");
+  wipe->add_flag("--yes", args->yes);
+  name(add("export", "Write a prompt as one file, for another machine",
+           [](CacheArgs& a) { return CacheExport(a.dir, a.name, a.file); },
+           DoneText))
+      ->add_option("FILE", args->file)
+      ->required();
+  add("import", "Take in an exported prompt",
+      [](CacheArgs& a) { return CacheImport(a.dir, a.file); }, DoneText)
+      ->add_option("FILE", args->file)
+      ->required();
+  CLI::App* why = add("why", "How much of a prompt would hit, and why not more",
+                      [](CacheArgs& a) { return Why(a); }, WhyText);
+  why->add_option("MODEL", args->base.engine.model_path,
+                  "default: the model inside the program");
+  auto* prompt = why->add_option("--prompt,-p", args->prompt);
+  why->add_option("--prompt-file,-f", args->prompt_file)->excludes(prompt);
+  why->add_option("--kv-quantize", args->base.kv_quantize)->capture_default_str();
+  why->add_option("--cache-namespace", args->base.engine.cache_namespace);
+}
+
+}  // namespace hearth::cli

@@ -1,0 +1,198 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "engine/engine_impl.h"
+#include "hearth/cache.h"
+#include "store/store_admin.h"
+
+namespace hearth {
+namespace {
+
+using Object = nlohmann::ordered_json;
+
+std::string Dump(const Object& json) {
+  return json.dump(-1, ' ', false, Object::error_handler_t::replace);
+}
+
+double Seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+Object Describe(const PromptInfo& p) {
+  return {{"name", p.stem},
+          {"model", p.model_name},
+          {"tokens", p.n_tokens},
+          {"tokens_usable", p.n_tokens_usable},
+          {"blocks", p.n_blocks_full},
+          {"blocks_present", p.n_blocks_present},
+          {"tail_tokens", p.n_tail_tokens},
+          {"bytes", p.bytes},
+          {"bytes_shared", p.bytes_shared},
+          {"created_unix_s", Seconds(p.created_ns)},
+          {"last_use_unix_s", Seconds(p.last_use_ns)},
+          {"pinned", p.pinned}};
+}
+
+Object Describe(const KindStats& k) {
+  return {{"files", k.n_files}, {"bytes", k.bytes}};
+}
+
+Object Describe(const GcReport& r) {
+  return {{"files_deleted", r.n_files},
+          {"bytes_deleted", r.bytes},
+          {"bytes_left", r.bytes_left}};
+}
+
+}  // namespace
+
+Result<std::string> CacheList(const std::string& dir) {
+  HEARTH_ASSIGN(const StoreAdmin admin, StoreAdmin::Open(dir));
+  HEARTH_ASSIGN(const auto prompts, admin.List());
+  Object json = {{"prompts", Object::array()}};
+  for (const PromptInfo& p : prompts) json["prompts"].push_back(Describe(p));
+  return Dump(json);
+}
+
+Result<std::string> CacheShow(const std::string& dir, const std::string& name) {
+  HEARTH_ASSIGN(const StoreAdmin admin, StoreAdmin::Open(dir));
+  HEARTH_ASSIGN(const PromptDetails details, admin.Show(name));
+  Object json = Describe(details.info);
+  json["model_id"] = ToHex(details.info.model_id);
+  json["format_id"] = ToHex(details.info.format_id);
+  json["block_tokens"] = details.info.block_tokens;
+  json["chain"] = Object::array();
+  for (const BlockInfo& b : details.blocks) {
+    json["chain"].push_back({{"id", ToHex(b.id)},
+                             {"first_token", b.first_token},
+                             {"tokens", b.n_tokens},
+                             {"present", b.present},
+                             {"in_manifest", b.in_manifest},
+                             {"bytes", b.bytes},
+                             {"shared_by", b.n_sharing}});
+  }
+  return Dump(json);
+}
+
+Result<std::string> CacheStats(const std::string& dir) {
+  HEARTH_ASSIGN(const StoreAdmin admin, StoreAdmin::Open(dir));
+  HEARTH_ASSIGN(const StoreStats s, admin.Stats());
+  Object json = {{"total_bytes", s.total_bytes},
+                 {"free_bytes", s.free_bytes},
+                 {"blocks", Describe(s.blocks)},
+                 {"manifests", Describe(s.manifests)},
+                 {"sidecars", Describe(s.sidecars)},
+                 {"memos", Describe(s.memos)},
+                 {"quarantined", Describe(s.quarantined)},
+                 {"temporaries", Describe(s.temporaries)},
+                 {"other", Describe(s.other)},
+                 {"blocks_loose", s.n_blocks_loose},
+                 {"pinned", s.n_pinned},
+                 {"models", Object::array()}};
+  for (const ModelStats& m : s.models) {
+    json["models"].push_back({{"model", m.model_name},
+                              {"model_id", ToHex(m.model_id)},
+                              {"prompts", m.n_prompts},
+                              {"tokens", m.n_tokens_unique},
+                              {"bytes", m.bytes}});
+  }
+  return Dump(json);
+}
+
+Result<std::string> CacheVerify(const std::string& dir) {
+  HEARTH_ASSIGN(const StoreAdmin admin, StoreAdmin::Open(dir));
+  HEARTH_ASSIGN(const VerifyReport r, admin.Verify(/*set_aside=*/true));
+  Object json = {{"files", r.n_files},
+                 {"bytes", r.bytes},
+                 {"seconds", r.seconds},
+                 {"defects", Object::array()},
+                 {"incomplete", r.incomplete}};
+  for (const Defect& d : r.defects) {
+    json["defects"].push_back(
+        {{"path", d.path}, {"reason", d.reason}, {"set_aside", d.set_aside}});
+  }
+  return Dump(json);
+}
+
+Result<std::string> CachePin(const std::string& dir, const std::string& name) {
+  HEARTH_ASSIGN(const StoreAdmin admin, StoreAdmin::Open(dir));
+  HEARTH_ASSIGN(const std::string stem, admin.Pin(name));
+  return Dump({{"pinned", stem}});
+}
+
+Result<std::string> CacheUnpin(const std::string& dir,
+                               const std::string& name) {
+  HEARTH_ASSIGN(const StoreAdmin admin, StoreAdmin::Open(dir));
+  HEARTH_ASSIGN(const std::string stem, admin.Unpin(name));
+  return Dump({{"unpinned", stem}});
+}
+
+Result<std::string> CacheGc(const std::string& dir,
+                            std::uint64_t disk_budget_bytes) {
+  HEARTH_ASSIGN(const StoreAdmin admin, StoreAdmin::Open(dir));
+  SpaceLimits limits;
+  limits.disk_budget_bytes = disk_budget_bytes;
+  HEARTH_ASSIGN(const GcReport report, admin.Gc(limits));
+  return Dump(Describe(report));
+}
+
+Result<std::string> CacheWipe(const std::string& dir,
+                              const std::string& model_name) {
+  HEARTH_ASSIGN(const StoreAdmin admin, StoreAdmin::Open(dir));
+  HEARTH_ASSIGN(const GcReport report, admin.Wipe({model_name}));
+  return Dump(Describe(report));
+}
+
+Result<std::string> CacheExport(const std::string& dir, const std::string& name,
+                                const std::string& path) {
+  HEARTH_ASSIGN(const StoreAdmin admin, StoreAdmin::Open(dir));
+  HEARTH_TRY(admin.Export(name, path));
+  return Dump({{"exported", path}});
+}
+
+Result<std::string> CacheImport(const std::string& dir,
+                                const std::string& path) {
+  // Importing into a directory that does not exist yet makes it.
+  HEARTH_TRY(KvStore::Open(dir));
+  HEARTH_ASSIGN(const StoreAdmin admin, StoreAdmin::Open(dir));
+  HEARTH_ASSIGN(const std::string stem, admin.Import(path, {}));
+  return Dump({{"imported", stem}});
+}
+
+Result<std::string> CacheWhy(Engine& engine, const std::string& prompt) {
+  EngineParts& parts = PartsOf(engine);
+  if (parts.prompt_cache == nullptr || parts.prompt_cache->directory().empty()) {
+    return {Code::kInvalidArgument,
+            "give the directory to look into with --prompt-cache-dir"};
+  }
+  HEARTH_ASSIGN(const StoreAdmin admin,
+                StoreAdmin::Open(parts.prompt_cache->directory()));
+  HEARTH_ASSIGN(const std::vector<std::int32_t> ids,
+                parts.tokenizer->Encode(prompt));
+  HEARTH_ASSIGN(const WhyReport why, admin.Why(parts.prompt_cache->identity(),
+                                               parts.spec, ids));
+  Object json = {{"tokens", why.n_tokens},
+                 {"tokens_stored", why.n_tokens_stored},
+                 {"miss_reason", why.miss_reason},
+                 {"nearest", why.nearest_stem},
+                 {"tokens_common", why.n_tokens_common},
+                 {"key_differences", why.key_differences}};
+  // The texts around the place where the two part, and where it is in the
+  // prompt. Only meaningful when both were tokenised alike.
+  const auto common = static_cast<std::size_t>(why.n_tokens_common);
+  if (why.key_differences.empty() && !why.nearest_stem.empty() &&
+      common < ids.size()) {
+    constexpr std::size_t kAround = 8;
+    const std::size_t begin = common - std::min(common, kAround);
+    const auto excerpt = [&](const std::vector<std::int32_t>& tokens) {
+      const std::size_t end = std::min(tokens.size(), common + kAround);
+      return parts.tokenizer->Decode(
+          std::span(tokens).subspan(begin, end > begin ? end - begin : 0));
+    };
+    json["byte"] =
+        parts.tokenizer->Decode(std::span(ids).first(common)).size();
+    json["asked"] = excerpt(ids);
+    json["stored"] = excerpt(why.nearest_tokens);
+  }
+  return Dump(json);
+}
+
+}  // namespace hearth
