@@ -106,6 +106,7 @@ void RunAttention(benchmark::State& state, KvFormat format, int head_dim,
   const auto dim = static_cast<std::size_t>(head_dim);
   const auto q = Inputs(rows * dim);
   std::vector<float> max(rows), sum(rows), acc(rows * dim);
+  const std::vector<int> begin(rows, 0);
   const std::vector<int> visible(rows, kStride);
   const Memory scratch =
       MakeMemory(kernels.attend_scratch_bytes(n_rows, head_dim, kStride));
@@ -114,9 +115,9 @@ void RunAttention(benchmark::State& state, KvFormat format, int head_dim,
     for (std::size_t i = 0; i < n_tiles; ++i) {
       const KvTile tile{keys.get() + i * tile_bytes,
                         values.get() + i * tile_bytes, kStride, kStride};
-      kernels.attend_tile(format, q.data(), n_rows, head_dim, tile, 0,
-                          visible.data(), max.data(), sum.data(), acc.data(),
-                          scratch.get());
+      kernels.attend_tile(format, q.data(), n_rows, head_dim, tile,
+                          begin.data(), visible.data(), 0.0f, max.data(),
+                          sum.data(), acc.data(), scratch.get());
     }
     benchmark::DoNotOptimize(acc.data());
   }

@@ -90,13 +90,22 @@ struct State {
 };
 
 void Attend(const Kernels& kernels, KvFormat format, std::span<const float> q,
-            int head_dim, const KvTile& tile, int begin,
-            const std::vector<int>& visible, State* state) {
+            int head_dim, const KvTile& tile, const std::vector<int>& begin,
+            const std::vector<int>& visible, State* state,
+            float softcap = 0.0f) {
   const auto n_rows = static_cast<int>(visible.size());
   Buffer scratch(kernels.attend_scratch_bytes(n_rows, head_dim, tile.stride));
-  kernels.attend_tile(format, q.data(), n_rows, head_dim, tile, begin,
-                      visible.data(), state->max.data(), state->sum.data(),
-                      state->acc.data(), scratch.data());
+  kernels.attend_tile(format, q.data(), n_rows, head_dim, tile, begin.data(),
+                      visible.data(), softcap, state->max.data(),
+                      state->sum.data(), state->acc.data(), scratch.data());
+}
+
+// Every row begins at the same slot.
+void Attend(const Kernels& kernels, KvFormat format, std::span<const float> q,
+            int head_dim, const KvTile& tile, int begin,
+            const std::vector<int>& visible, State* state) {
+  Attend(kernels, format, q, head_dim, tile,
+         std::vector<int>(visible.size(), begin), visible, state);
 }
 
 bool SameState(const State& a, const State& b) {
@@ -191,6 +200,71 @@ TEST(Attention, TokensBeforeBeginCannotMatter) {
       ASSERT_TRUE(SameState(a, b)) << kernels->isa << ' ' << begin;
       ASSERT_FALSE(std::isnan(a.sum[0]));
     }
+  }
+}
+
+// Sliding windows: neighbours begin and end at different slots, some with
+// nothing in common.
+TEST(Attention, ARowWithABeginOfItsOwnIsTheSameAlone) {
+  const std::vector<int> begin = {0, 3, 17, 40, 41, 0, 60, 5, 64, 2, 33};
+  const std::vector<int> visible = {9, 12, 64, 42, 64, 64, 64, 3, 64, 50, 34};
+  const auto n_rows = static_cast<int>(begin.size());
+  for (const Kernels* kernels : AvailableKernels()) {
+    for (const KvFormat format : kFormats) {
+      for (const int head_dim : {20, 64}) {
+        TestTile tile(format, head_dim, 64);
+        tile.Fill(64, 1);
+        const auto dim = static_cast<std::size_t>(head_dim);
+        const auto q = RandomFloats(begin.size() * dim, 5, 0.5f);
+        State among(n_rows, head_dim);
+        Attend(*kernels, format, q, head_dim, tile.View(), begin, visible,
+               &among);
+        for (std::size_t r = 0; r < begin.size(); ++r) {
+          State alone(1, head_dim);
+          Attend(*kernels, format, std::span(q).subspan(r * dim, dim), head_dim,
+                 tile.View(), {begin[r]}, {visible[r]}, &alone);
+          ASSERT_EQ(alone.max[0], among.max[r]) << r;
+          ASSERT_EQ(alone.sum[0], among.sum[r]) << r;
+          ASSERT_TRUE(
+              SameBits(alone.acc, std::span(among.acc).subspan(r * dim, dim)))
+              << kernels->isa << " row " << r;
+        }
+      }
+    }
+  }
+}
+
+TEST(Attention, SoftcapBendsEveryScore) {
+  constexpr int kDim = 32;
+  constexpr float kCap = 5.0f;
+  TestTile tile(KvFormat::kF32, kDim, 48);
+  tile.Fill(48, 7);
+  const auto q = RandomFloats(kDim, 5, 1.5f);
+  double sum = 0;
+  std::vector<double> expected(kDim, 0.0);
+  for (int t = 10; t < 48; ++t) {
+    double score = 0;
+    for (int d = 0; d < kDim; ++d) {
+      score += double{q[static_cast<std::size_t>(d)]} * tile.Key(d, t);
+    }
+    const double weight = std::exp(kCap * std::tanh(score / kCap));
+    sum += weight;
+    for (int d = 0; d < kDim; ++d) {
+      expected[static_cast<std::size_t>(d)] += weight * tile.Value(t, d);
+    }
+  }
+  State first(1, kDim);
+  for (const Kernels* kernels : AvailableKernels()) {
+    State state(1, kDim);
+    Attend(*kernels, KvFormat::kF32, q, kDim, tile.View(), std::vector<int>{10},
+           {48}, &state, kCap);
+    std::vector<float> out(kDim);
+    kernels->finish_attention(state.sum[0], state.acc.data(), kDim, out.data());
+    for (std::size_t d = 0; d < kDim; ++d) {
+      ASSERT_NEAR(out[d], expected[d] / sum, 3e-6) << kernels->isa;
+    }
+    if (kernels == AvailableKernels()[0]) first = state;
+    EXPECT_TRUE(SameState(state, first)) << kernels->isa;
   }
 }
 

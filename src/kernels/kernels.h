@@ -68,6 +68,7 @@ struct Kernels {
                    float* out);                                  // silu(g) * u
   void (*gelu_erf)(const float* x, std::int64_t n, float* out);  // exact form
   void (*gelu_tanh)(const float* x, std::int64_t n, float* out);
+  void (*softcap)(float cap, std::int64_t n, float* x);  // cap * tanh(x / cap)
   // Rotates one head in place. cos, sin: [rotary_dim / 2]. Pairs are (i, i +
   // rotary_dim / 2), or (2i, 2i + 1) when interleaved.
   void (*rope)(float* head, int rotary_dim, const float* cos, const float* sin,
@@ -85,8 +86,10 @@ struct Kernels {
   // Folds one tile into the running softmax of n_rows query rows that share a
   // KV head (all query heads of the group, and several positions).
   //   q      [n_rows][head_dim], already scaled
-  //   visible[r]: the row sees tokens [begin, visible[r]) of the tile; may be
-  //           <= begin (row skips the tile), never above the tile's n_tokens
+  //   begin[r], visible[r]: the row sees tokens [begin, visible) of the tile;
+  //           visible may be <= begin (the row skips the tile), never above
+  //           the tile's n_tokens
+  //   softcap above 0: scores become softcap * tanh(score / softcap)
   //   state  per row: running maximum, running sum; and acc [n_rows][head_dim].
   //           Starts as -infinity, 0 and zeros.
   // The result for a row depends on nothing but the row, the tiles in order and
@@ -95,8 +98,9 @@ struct Kernels {
   // load, so neighbours should see about the same tokens: order rows by
   // position, then by head.
   void (*attend_tile)(KvFormat format, const float* q, int n_rows, int head_dim,
-                      const KvTile& tile, int begin, const int* visible,
-                      float* max, float* sum, float* acc, std::byte* scratch);
+                      const KvTile& tile, const int* begin, const int* visible,
+                      float softcap, float* max, float* sum, float* acc,
+                      std::byte* scratch);
   std::size_t (*attend_scratch_bytes)(int n_rows, int head_dim, int stride);
   // Folds the state b into a (both of one row): used at fixed token positions,
   // so that long contexts may be split over threads.

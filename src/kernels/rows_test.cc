@@ -49,6 +49,11 @@ const NamedUnary kUnaries[] = {
                     float* out) { k.gelu_erf(x, n, out); }},
     {"gelu_tanh", [](const Kernels& k, const float* x, std::int64_t n,
                      float* out) { k.gelu_tanh(x, n, out); }},
+    {"softcap",
+     [](const Kernels& k, const float* x, std::int64_t n, float* out) {
+       std::copy_n(x, n, out);
+       k.softcap(30.0f, n, out);
+     }},
     {"add",
      [](const Kernels& k, const float* x, std::int64_t n, float* out) {
        std::fill(out, out + n, 0.37f);

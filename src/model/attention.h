@@ -4,6 +4,8 @@
 //            positions, each an online softmax over the tiles in order, merged
 //            in order. So it depends neither on how the prompt was cut into
 //            steps nor on the number of threads.
+// Windows    tiles that no row of a task sees are not touched: their bytes may
+//            be anything.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +19,24 @@
 
 namespace hearth {
 
+// One layer's attention in one step.
+struct AttentionCall {
+  const KvPort& kv;  // holds the layer's new keys and values
+  int kv_layer;
+  const float* q;  // [n_rows][n_heads * head_dim], rows q_stride apart; after
+                   // RoPE, row t at position kv.n_tokens() + t
+  std::int64_t q_stride;
+  int n_rows;
+  int window;          // LayerKind::window
+  const float* sinks;  // [n_heads], or null
+  float* out;          // [n_rows][n_heads * head_dim]
+};
+
 class Attention {
  public:
   Attention(const ModelConfig& config, ThreadPool& pool);
 
-  // q: [n_rows][n_heads * head_dim], after RoPE, row t at position
-  // kv.n_tokens() + t. out: the same shape. The layer's new keys and values
-  // must have been written.
-  void Run(const KvPort& kv, int kv_layer, const float* q, int n_rows,
-           float* out);
+  void Run(const AttentionCall& call);
 
  private:
   // Query rows that one task works on: all heads of a KV group at positions
@@ -38,7 +49,7 @@ class Attention {
   struct Work {
     AlignedBuffer floats;
     AlignedBuffer kernel;
-    std::vector<int> visible;
+    std::vector<int> begin, visible;
   };
   // Running softmax of some rows.
   struct State {
@@ -46,24 +57,30 @@ class Attention {
     float* sum;  // [rows]
     float* acc;  // [rows][head_dim]
   };
+  // Segments [first, end) that hold something for a row set.
+  struct Segments {
+    int first, end;
+    int count() const { return end - first; }
+  };
 
   std::size_t StateFloats(int n_rows) const;
   State StateAt(float* memory, int n_rows) const;
-  void GatherQueries(const float* q, const RowSet& rows, float* gathered) const;
-  void AttendSegment(const KvPort& kv, int kv_layer, const RowSet& rows,
-                     int segment, const float* q, Work& work, State state);
+  Segments SegmentsOf(const AttentionCall& call, const RowSet& rows) const;
+  void GatherQueries(const AttentionCall& call, const RowSet& rows,
+                     float* gathered) const;
+  void AttendSegment(const AttentionCall& call, const RowSet& rows, int segment,
+                     const float* q, Work& work, State state);
   void Merge(State into, State from, int n_rows) const;
-  void Finish(State state, const RowSet& rows, float* out) const;
-  void RunWhole(const KvPort& kv, int kv_layer, const RowSet& rows,
-                int n_segments, const float* q, float* out, Work& work);
-  void RunSplit(const KvPort& kv, int kv_layer, int n_rows, int n_segments,
-                const float* q, float* out);
+  void Finish(const AttentionCall& call, State state, const RowSet& rows) const;
+  void RunWhole(const AttentionCall& call, const RowSet& rows, Work& work);
+  void RunSplit(const AttentionCall& call, Segments segments);
   int segment_tokens(const KvPort& kv) const;
 
   const ModelConfig& config_;
   ThreadPool& pool_;
   const Kernels& kernels_;
   int group_;  // query heads per KV head
+  std::vector<float> zeros_;  // [head_dim], a sink's value
   std::vector<Work> work_;
   AlignedBuffer partial_;
 };

@@ -11,10 +11,61 @@ namespace hearth {
 
 enum class NormKind : std::uint8_t { kRmsNorm = 0, kLayerNorm = 1 };
 
+// Where a layer's two norms stand, relative to attention and to the MLP.
+enum class NormPlacement : std::uint8_t {
+  kBefore = 0,  // x += f(norm(x))
+  kAfter = 1,   // x += norm(f(x))
+  kAround = 2,  // x += norm(f(norm(x)))
+};
+
+// An RMS norm of queries and keys before the rotation.
+enum class QkNorm : std::uint8_t {
+  kNone = 0,
+  kPerHead = 1,  // one weight of head_dim for all heads
+  kWhole = 2,    // over all heads at once
+};
+
 enum class MlpKind : std::uint8_t {
   kGatedSilu = 0,  // down(silu(gate x) * up x)
   kGeluErf = 1,    // down(gelu(up x)), exact erf form
   kGeluTanh = 2,
+  kGatedGeluTanh = 3,  // down(gelu(gate x) * up x)
+  // down((up' + 1) * gate' * sigmoid(1.702 gate')), gate' = min(gate x, 7), up'
+  // = up x clamped to -7 to 7.
+  kClampedSwiglu = 4,
+};
+constexpr bool IsGated(MlpKind kind) {
+  return kind != MlpKind::kGeluErf && kind != MlpKind::kGeluTanh;
+}
+
+// How the weights of a token's chosen experts come from the router's scores.
+enum class RouterKind : std::uint8_t {
+  kSoftmaxOfAll = 0,     // softmax, then the largest are chosen: sum below 1
+  kSoftmaxOfChosen = 1,  // of the chosen scores alone: sum 1
+};
+
+enum class RopeScalingKind : std::uint8_t {
+  kNone,
+  kLinear,
+  kLlama3,
+  kYarn,
+  kLongrope,
+  kFactors,  // a list of divisors (GGUF's form of llama3)
+};
+
+// Where inv_freq came from, so that a model can be written to another format.
+// The forward pass reads none of it.
+struct RopeScaling {
+  RopeScalingKind kind = RopeScalingKind::kNone;
+  double base = 10000;
+  double factor = 1;
+  double original_context = 0;
+  double low_freq_factor = 1, high_freq_factor = 4;  // llama3
+  double beta_fast = 32, beta_slow = 1;              // yarn
+  bool truncate = true;  // yarn: the blend starts and ends at whole indices
+  double attention_factor = 0;  // yarn, longrope; 0: as the kind computes it
+  std::vector<float> factors;   // kFactors; longrope's short ones
+  std::vector<float> long_factors;
 };
 
 // Rotary positions. rotary_dim 0: none.
@@ -23,6 +74,31 @@ struct RopeConfig {
   bool interleaved = false;     // pairs (2i, 2i+1) instead of (i, i + dim/2)
   std::vector<float> inv_freq;  // [rotary_dim / 2], scaling already applied
   float cos_sin_factor = 1.0f;  // multiplies cos and sin (yarn, longrope)
+  // Longrope: the frequencies of contexts beyond the original one, or empty.
+  std::vector<float> long_inv_freq;
+  RopeScaling scaling;
+
+  // Decides between the two lists of longrope, once, before any token: keys in
+  // the cache are rotated already and cannot follow a later change of mind.
+  void UseForContext(int context_tokens) {
+    if (!long_inv_freq.empty() && context_tokens > scaling.original_context) {
+      inv_freq = long_inv_freq;
+    }
+  }
+};
+
+enum class RopeUse : std::uint8_t {
+  kMain = 0,   // ModelConfig::rope
+  kLocal = 1,  // ModelConfig::local_rope
+  kNone = 2,
+};
+
+// What differs from layer to layer.
+struct LayerKind {
+  int window = 0;  // position i sees j with i - j < window; 0: all
+  RopeUse rope = RopeUse::kMain;
+
+  friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };
 
 struct ModelConfig {
@@ -40,12 +116,35 @@ struct ModelConfig {
   int context_length = 0;  // trained context; a hard limit for learned positions
 
   NormKind norm = NormKind::kRmsNorm;
+  NormPlacement norm_placement = NormPlacement::kBefore;
   float norm_eps = 1e-5f;
   MlpKind mlp = MlpKind::kGatedSilu;
   bool learned_positions = false;
   bool tied_head = false;
+
   RopeConfig rope;
-  float attention_scale = 1.0f;  // usually 1 / sqrt(head_dim)
+  RopeConfig local_rope;               // of layers with RopeUse::kLocal
+  std::vector<LayerKind> layer_kinds;  // [n_layers], or empty: all the default
+
+  float attention_scale = 1.0f;    // usually 1 / sqrt(head_dim)
+  float attention_softcap = 0.0f;  // scores become cap * tanh(s / cap); 0: none
+  bool attention_sinks = false;    // a learned extra score of each head
+  QkNorm qk_norm = QkNorm::kNone;
+
+  float embedding_scale = 1.0f;
+  float residual_scale = 1.0f;  // of what attention and MLP add
+  float logit_scale = 1.0f;
+  float logit_softcap = 0.0f;  // after the scale
+
+  int n_experts = 0;       // 0: one dense MLP in each layer
+  int n_experts_used = 0;  // for each token
+  int d_expert = 0;        // width of one expert
+  RouterKind router = RouterKind::kSoftmaxOfAll;
+
+  LayerKind KindOf(int layer) const {
+    return layer_kinds.empty() ? LayerKind{}
+                               : layer_kinds[static_cast<std::size_t>(layer)];
+  }
 };
 
 }  // namespace hearth

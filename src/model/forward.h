@@ -8,13 +8,14 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "base/thread_pool.h"
 #include "hearth/result.h"
 #include "model/attention.h"
 #include "model/kv_port.h"
 #include "model/linear.h"
+#include "model/mlp.h"
+#include "model/rope_table.h"
 #include "model/weights.h"
 
 namespace hearth {
@@ -46,10 +47,14 @@ class Forward {
   void ComputeRope(int first_position, int n_rows);
   void RunAttention(const LayerWeights& layer, int kv_layer, KvPort& kv,
                     int n_rows);
+  void Project(const LayerWeights& layer, const float* x, int n_rows);
+  void PrepareHeads(const LayerWeights& layer, RopeUse use, int n_rows);
   void RunMlp(const LayerWeights& layer, int n_rows);
+  const float* NormalizeInput(const NormWeights& norm, int n_rows);
   void Normalize(const NormWeights& norm, const float* x, int n_rows,
                  float* out);
-  void AddResidual(const float* delta, int n_rows);
+  void AddResidual(const NormWeights& norm, float* delta, int n_rows);
+  void ComputeLogits(int n_rows, int n_logits, float* logits);
 
   const LoadedModel& model_;
   const ModelConfig& config_;
@@ -57,16 +62,16 @@ class Forward {
   const Kernels& kernels_;
   LinearRunner linears_;
   Attention attention_;
+  Mlp mlp_;
+  RopeTable rope_, local_rope_;
+  std::int64_t q_dim_, kv_dim_, qkv_dim_;
 
   // Row-major, [n_rows] of the step.
-  AlignedBuffer x_;       // [d_model], the residual stream
-  AlignedBuffer normed_;  // [d_model]
-  AlignedBuffer delta_;   // [d_model]
-  AlignedBuffer q_;       // [n_heads * head_dim]
-  AlignedBuffer k_, v_;   // [n_kv_heads * head_dim]
-  AlignedBuffer attended_;  // [n_heads * head_dim]
-  AlignedBuffer gate_, up_;  // [d_mlp]
-  std::vector<float> cos_, sin_;  // [rotary_dim / 2]
+  AlignedBuffer x_;         // [d_model], the residual stream
+  AlignedBuffer normed_;    // [d_model]
+  AlignedBuffer delta_;     // [d_model]
+  AlignedBuffer qkv_;       // [q_dim + 2 * kv_dim]: queries, keys, values
+  AlignedBuffer attended_;  // [q_dim]
 };
 
 }  // namespace hearth

@@ -30,6 +30,14 @@ void AddFloat(Sha256& sha, float value) {
   sha.Field(std::uint64_t{std::bit_cast<std::uint32_t>(value)});
 }
 
+void AddRope(Sha256& sha, const RopeConfig& rope) {
+  sha.Field(static_cast<std::uint64_t>(rope.rotary_dim));
+  sha.Field(std::uint64_t{rope.interleaved});
+  sha.Field(std::uint64_t{rope.inv_freq.size()});
+  for (const float f : rope.inv_freq) AddFloat(sha, f);
+  AddFloat(sha, rope.cos_sin_factor);
+}
+
 }  // namespace
 
 Digest ContentDigest(const LoadedModel& model, ThreadPool& pool) {
@@ -72,23 +80,32 @@ Digest ContentDigest(const LoadedModel& model, ThreadPool& pool) {
 
 Digest ModelId(const ModelConfig& c, const Digest& content) {
   Sha256 sha;
-  sha.Field("hearth model id 1").Field(std::uint64_t{kNumericsVersion});
+  sha.Field("hearth model id 2").Field(std::uint64_t{kNumericsVersion});
   sha.Field(content).Field(c.architecture);
-  for (const int size : {c.n_layers, c.d_model, c.n_heads, c.n_kv_heads,
-                         c.head_dim, c.d_mlp, c.vocab_size}) {
+  for (const int size :
+       {c.n_layers, c.d_model, c.n_heads, c.n_kv_heads, c.head_dim, c.d_mlp,
+        c.vocab_size, c.n_experts, c.n_experts_used, c.d_expert}) {
     sha.Field(static_cast<std::uint64_t>(size));
   }
-  sha.Field(static_cast<std::uint64_t>(c.norm));
-  AddFloat(sha, c.norm_eps);
-  sha.Field(static_cast<std::uint64_t>(c.mlp));
-  sha.Field(std::uint64_t{c.learned_positions});
-  sha.Field(std::uint64_t{c.tied_head});
-  sha.Field(static_cast<std::uint64_t>(c.rope.rotary_dim));
-  sha.Field(std::uint64_t{c.rope.interleaved});
-  sha.Field(std::uint64_t{c.rope.inv_freq.size()});
-  for (const float f : c.rope.inv_freq) AddFloat(sha, f);
-  AddFloat(sha, c.rope.cos_sin_factor);
-  AddFloat(sha, c.attention_scale);
+  for (const auto choice :
+       {static_cast<int>(c.norm), static_cast<int>(c.norm_placement),
+        static_cast<int>(c.mlp), static_cast<int>(c.learned_positions),
+        static_cast<int>(c.tied_head), static_cast<int>(c.attention_sinks),
+        static_cast<int>(c.qk_norm), static_cast<int>(c.router)}) {
+    sha.Field(static_cast<std::uint64_t>(choice));
+  }
+  for (const float number :
+       {c.norm_eps, c.attention_scale, c.attention_softcap, c.embedding_scale,
+        c.residual_scale, c.logit_scale, c.logit_softcap}) {
+    AddFloat(sha, number);
+  }
+  AddRope(sha, c.rope);
+  AddRope(sha, c.local_rope);
+  for (int i = 0; i < c.n_layers; ++i) {
+    const LayerKind kind = c.KindOf(i);
+    sha.Field(static_cast<std::uint64_t>(kind.window));
+    sha.Field(static_cast<std::uint64_t>(kind.rope));
+  }
   return sha.Finish();
 }
 

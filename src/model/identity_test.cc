@@ -104,7 +104,33 @@ TEST(ModelId, EveryFieldOfTheForwardPassChangesIt) {
   EXPECT_NE(changed([](auto& c) { c.rope.inv_freq[1] = 0.25f; }), id);
   EXPECT_NE(changed([](auto& c) { c.rope.inv_freq.pop_back(); }), id);
   EXPECT_NE(changed([](auto& c) { c.rope.cos_sin_factor = 2; }), id);
+  EXPECT_NE(changed([](auto& c) { c.local_rope = c.rope; }), id);
   EXPECT_NE(changed([](auto& c) { c.attention_scale = 1; }), id);
+  EXPECT_NE(changed([](auto& c) { c.attention_softcap = 1; }), id);
+  EXPECT_NE(changed([](auto& c) { c.attention_sinks = true; }), id);
+  EXPECT_NE(changed([](auto& c) { c.qk_norm = QkNorm::kPerHead; }), id);
+  EXPECT_NE(changed([](auto& c) { c.embedding_scale = 2; }), id);
+  EXPECT_NE(changed([](auto& c) { c.residual_scale = 2; }), id);
+  EXPECT_NE(changed([](auto& c) { c.logit_scale = 2; }), id);
+  EXPECT_NE(changed([](auto& c) { c.logit_softcap = 2; }), id);
+  EXPECT_NE(changed([](auto& c) {
+              c.norm_placement = NormPlacement::kAfter;
+            }),
+            id);
+  EXPECT_NE(changed([](auto& c) { ++c.n_experts; }), id);
+  EXPECT_NE(changed([](auto& c) { ++c.n_experts_used; }), id);
+  EXPECT_NE(changed([](auto& c) { ++c.d_expert; }), id);
+  EXPECT_NE(changed([](auto& c) { c.router = RouterKind::kSoftmaxOfChosen; }),
+            id);
+  const auto with_layer = [&](LayerKind kind) {
+    return changed([&](auto& c) {
+      c.layer_kinds.resize(static_cast<std::size_t>(c.n_layers));
+      c.layer_kinds[1] = kind;
+    });
+  };
+  EXPECT_NE(with_layer({.window = 8}), id);
+  EXPECT_NE(with_layer({.rope = RopeUse::kNone}), id);
+  EXPECT_EQ(with_layer({}), id) << "all the default is the same as empty";
   Digest other_content;
   other_content.bytes[31] = 1;
   EXPECT_NE(ModelId(base, other_content), id);

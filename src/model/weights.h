@@ -25,17 +25,33 @@ struct NormWeights {
 struct Linear {
   WeightMatrix w;           // [n_out, n_in], in the mapped file
   std::vector<float> bias;  // [n_out], or empty
+
+  bool empty() const { return w.data == nullptr; }
+};
+
+// One feed-forward network. Files that store gate and up as one matrix are read
+// as they are: then gate_up stands for both.
+struct MlpWeights {
+  Linear gate;     // [width, d_model]; gated kinds only
+  Linear up;       // [width, d_model]
+  Linear gate_up;  // [2 * width, d_model]: gate's rows, then up's
+  bool interleaved = false;  // gate_up: gate and up alternate, row by row
+  Linear down;               // [d_model, width]
 };
 
 struct LayerWeights {
-  NormWeights attention_norm;
-  Linear q;       // [n_heads * head_dim, d_model]
-  Linear k, v;    // [n_kv_heads * head_dim, d_model]
-  Linear o;       // [d_model, n_heads * head_dim]
-  NormWeights mlp_norm;
-  Linear gate;    // [d_mlp, d_model]; gated MLPs only
-  Linear up;      // [d_mlp, d_model]
-  Linear down;    // [d_model, d_mlp]
+  NormWeights attention_norm;       // before; empty when there is none
+  NormWeights post_attention_norm;  // after; empty when there is none
+  Linear q;    // [n_heads * head_dim, d_model]
+  Linear k, v;  // [n_kv_heads * head_dim, d_model]
+  Linear qkv;   // instead of the three where the file has them in one
+  std::vector<float> q_norm, k_norm;  // as ModelConfig::qk_norm says
+  std::vector<float> sinks;           // [n_heads], or empty
+  Linear o;                           // [d_model, n_heads * head_dim]
+  NormWeights mlp_norm, post_mlp_norm;
+  MlpWeights mlp;                   // of dense models
+  Linear router;                    // [n_experts, d_model]
+  std::vector<MlpWeights> experts;  // [n_experts]
 };
 
 struct Weights {

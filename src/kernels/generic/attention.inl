@@ -8,7 +8,8 @@
 // depends on its slot alone. A masked slot's score becomes -infinity by
 // selection, its p is exactly 0 and its value is never multiplied: whatever
 // bytes lie there cannot matter. So a row's result is the same alone or among
-// others, and the same while the tile grows behind `visible`.
+// others, and the same while the tile grows behind `visible`. With a soft cap
+// the score is cap * tanh(score / cap) before the mask.
 
 inline constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
@@ -16,8 +17,9 @@ inline constexpr float kNothing = -std::numeric_limits<float>::infinity();
 // The last group may reach beyond the stride.
 template <class Format, int kRows, int kGroups>
 HEARTH_INLINE void ScoreGroups(const float* q, int head_dim, const KvTile& tile,
-                               int group, int begin, const int* visible,
-                               float* p, std::int64_t p_stride) {
+                               int group, const int* begin, const int* visible,
+                               float softcap, float* p,
+                               std::int64_t p_stride) {
   const std::int64_t first = std::int64_t{group} * kLanes;
   const int last_room =
       static_cast<int>(tile.stride - first) - (kGroups - 1) * kLanes;
@@ -52,8 +54,9 @@ HEARTH_INLINE void ScoreGroups(const float* q, int head_dim, const KvTile& tile,
     HEARTH_UNROLL
     for (int g = 0; g < kGroups; ++g) {
       const int slot = (group + g) * kLanes;
-      if (begin > slot || visible[r] < slot + kLanes) {
-        const Mask seen = LanesBetween(begin - slot, visible[r] - slot);
+      if (softcap > 0.0f) score[r][g] = Softcap(score[r][g], softcap);
+      if (begin[r] > slot || visible[r] < slot + kLanes) {
+        const Mask seen = LanesBetween(begin[r] - slot, visible[r] - slot);
         score[r][g] = Select(seen, score[r][g], Splat(kNothing));
       }
       Store(p + r * p_stride + slot, score[r][g]);
@@ -163,97 +166,135 @@ HEARTH_INLINE void SoftmaxRows(float* p, std::int64_t p_stride, int first_group,
   }
 }
 
+// Tokens [first, last) of the one row r.
+template <class Format>
+HEARTH_INLINE void WeighRow(const KvTile& tile, int head_dim, int r, int first,
+                            int last, const float* p, std::int64_t p_stride,
+                            const float* scale, float* acc) {
+  WeighAllValues<Format, 1>(tile, head_dim, first, last, p + r * p_stride,
+                            p_stride, scale, acc + std::int64_t{r} * head_dim);
+}
+
+// Rows that see different runs of tokens share those that all see; each row
+// still meets its tokens in rising order, after one scaling.
+template <class Format, int kRows>
+HEARTH_INLINE void WeighRows(const KvTile& tile, int head_dim, const int* begin,
+                             const int* visible, const float* p,
+                             std::int64_t p_stride, float* scale, float* acc) {
+  int latest = begin[0];
+  int shortest = visible[0];
+  for (int r = 1; r < kRows; ++r) {
+    latest = std::max(latest, begin[r]);
+    shortest = std::min(shortest, visible[r]);
+  }
+  if (latest > shortest) {  // nothing in common
+    for (int r = 0; r < kRows; ++r) {
+      WeighRow<Format>(tile, head_dim, r, begin[r], visible[r], p, p_stride,
+                       scale + r, acc);
+    }
+    return;
+  }
+  for (int r = 0; r < kRows; ++r) {
+    if (begin[r] < latest) {
+      WeighRow<Format>(tile, head_dim, r, begin[r], latest, p, p_stride,
+                       scale + r, acc);
+      scale[r] = 1.0f;
+    }
+  }
+  WeighAllValues<Format, kRows>(tile, head_dim, latest, shortest, p, p_stride,
+                                scale, acc);
+  const float one = 1.0f;
+  for (int r = 0; r < kRows; ++r) {
+    if (visible[r] > shortest) {
+      WeighRow<Format>(tile, head_dim, r, shortest, visible[r], p, p_stride,
+                       &one, acc);
+    }
+  }
+}
+
 // kRows rows that all see at least one token.
 template <class Format, int kRows>
 HEARTH_NOINLINE void AttendRows(const float* q, int head_dim,
-                                const KvTile& tile, int begin,
-                                const int* visible, float* max, float* sum,
-                                float* acc, float* p) {
-  int shortest = visible[0];
+                                const KvTile& tile, const int* begin,
+                                const int* visible, float softcap, float* max,
+                                float* sum, float* acc, float* p) {
+  int earliest = begin[0];
   int longest = visible[0];
   for (int r = 1; r < kRows; ++r) {
-    shortest = std::min(shortest, visible[r]);
+    earliest = std::min(earliest, begin[r]);
     longest = std::max(longest, visible[r]);
   }
-  const int first_group = begin / kLanes;
+  const int first_group = earliest / kLanes;
   const int last_group = (longest + kLanes - 1) / kLanes;
   const std::int64_t p_stride = RoundUp(tile.stride, kLanes);
   int g = first_group;
   for (; g + kScoreGroups <= last_group; g += kScoreGroups) {
     ScoreGroups<Format, kRows, kScoreGroups>(q, head_dim, tile, g, begin,
-                                             visible, p, p_stride);
+                                             visible, softcap, p, p_stride);
   }
   for (; g < last_group; ++g) {
-    ScoreGroups<Format, kRows, 1>(q, head_dim, tile, g, begin, visible, p,
-                                  p_stride);
+    ScoreGroups<Format, kRows, 1>(q, head_dim, tile, g, begin, visible, softcap,
+                                  p, p_stride);
   }
   float scale[kLanes];
   SoftmaxRows<kRows>(p, p_stride, first_group, visible, max, sum, scale);
-  WeighAllValues<Format, kRows>(tile, head_dim, begin, shortest, p, p_stride,
-                                scale, acc);
-  // What only the longer rows see.
-  const float one = 1.0f;
-  for (int r = 0; r < kRows; ++r) {
-    if (visible[r] > shortest) {
-      WeighAllValues<Format, 1>(tile, head_dim, shortest, visible[r],
-                                p + r * p_stride, p_stride, &one,
-                                acc + std::int64_t{r} * head_dim);
-    }
-  }
+  WeighRows<Format, kRows>(tile, head_dim, begin, visible, p, p_stride, scale,
+                           acc);
 }
 
 template <class Format, int kRows = kAttendRows>
 void AttendUpTo(int n_rows, const float* q, int head_dim, const KvTile& tile,
-                int begin, const int* visible, float* max, float* sum,
-                float* acc, float* p) {
+                const int* begin, const int* visible, float softcap, float* max,
+                float* sum, float* acc, float* p) {
   if constexpr (kRows > 1) {
     if (n_rows < kRows) {
       AttendUpTo<Format, kRows - 1>(n_rows, q, head_dim, tile, begin, visible,
-                                    max, sum, acc, p);
+                                    softcap, max, sum, acc, p);
       return;
     }
   }
-  AttendRows<Format, kRows>(q, head_dim, tile, begin, visible, max, sum, acc,
-                            p);
+  AttendRows<Format, kRows>(q, head_dim, tile, begin, visible, softcap, max,
+                            sum, acc, p);
 }
 
 template <class Format>
 void AttendFormat(const float* q, int n_rows, int head_dim, const KvTile& tile,
-                  int begin, const int* visible, float* max, float* sum,
-                  float* acc, float* p) {
+                  const int* begin, const int* visible, float softcap,
+                  float* max, float* sum, float* acc, float* p) {
   for (int r = 0; r < n_rows;) {
-    if (visible[r] <= begin) {
+    if (visible[r] <= begin[r]) {
       ++r;
       continue;
     }
     int rows = 1;
     while (rows < kAttendRows && r + rows < n_rows &&
-           visible[r + rows] > begin) {
+           visible[r + rows] > begin[r + rows]) {
       ++rows;
     }
     const std::int64_t offset = std::int64_t{r} * head_dim;
-    AttendUpTo<Format>(rows, q + offset, head_dim, tile, begin, visible + r,
-                       max + r, sum + r, acc + offset, p);
+    AttendUpTo<Format>(rows, q + offset, head_dim, tile, begin + r, visible + r,
+                       softcap, max + r, sum + r, acc + offset, p);
     r += rows;
   }
 }
 
 void AttendTile(KvFormat format, const float* q, int n_rows, int head_dim,
-                const KvTile& tile, int begin, const int* visible, float* max,
-                float* sum, float* acc, std::byte* scratch) {
+                const KvTile& tile, const int* begin, const int* visible,
+                float softcap, float* max, float* sum, float* acc,
+                std::byte* scratch) {
   auto* p = reinterpret_cast<float*>(scratch);
   switch (format) {
     case KvFormat::kF32:
-      AttendFormat<F32Format>(q, n_rows, head_dim, tile, begin, visible, max,
-                              sum, acc, p);
+      AttendFormat<F32Format>(q, n_rows, head_dim, tile, begin, visible,
+                              softcap, max, sum, acc, p);
       break;
     case KvFormat::kF16:
-      AttendFormat<F16Format>(q, n_rows, head_dim, tile, begin, visible, max,
-                              sum, acc, p);
+      AttendFormat<F16Format>(q, n_rows, head_dim, tile, begin, visible,
+                              softcap, max, sum, acc, p);
       break;
     case KvFormat::kBF16:
-      AttendFormat<Bf16Format>(q, n_rows, head_dim, tile, begin, visible, max,
-                               sum, acc, p);
+      AttendFormat<Bf16Format>(q, n_rows, head_dim, tile, begin, visible,
+                               softcap, max, sum, acc, p);
       break;
   }
 }

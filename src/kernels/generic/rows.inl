@@ -85,6 +85,12 @@ void GeluTanhRow(const float* x, std::int64_t n, float* out) {
   });
 }
 
+void SoftcapRow(float cap, std::int64_t n, float* x) {
+  ForEachVector(n, [&](std::int64_t i, int count) {
+    StoreUpTo(x + i, Softcap(LoadUpTo(x + i, count), cap), count);
+  });
+}
+
 // (a, b) -> (a cos - b sin, a sin + b cos).
 HEARTH_INLINE void Rotate(Floats& a, Floats& b, Floats cos, Floats sin) {
   const Floats old_a = a;

@@ -99,6 +99,7 @@ constexpr Kernels MakeTable(std::string_view isa) {
       .silu_mul = SiluMul,
       .gelu_erf = GeluErfRow,
       .gelu_tanh = GeluTanhRow,
+      .softcap = SoftcapRow,
       .rope = Rope,
       .store_key = StoreKey,
       .store_value = StoreValue,

@@ -12,13 +12,21 @@
 
 namespace hearth {
 
-// Which optional tensors the model has. Gate, positions and a head of its own
-// follow from the configuration (mlp, learned_positions, tied_head).
+// Which tensors the file has where the configuration leaves a choice. Norm
+// placement, gates, sinks, experts, positions and a head of its own follow from
+// the configuration.
 struct WeightPlan {
   bool norm_bias = false;
   bool qkv_bias = false;
   bool o_bias = false;
-  bool mlp_bias = false;
+  bool mlp_bias = false;  // of experts too
+  bool router_bias = false;
+  bool fused_qkv = false;       // Role::kQkv
+  bool fused_gate_up = false;   // Role::kGateUp, Role::kExpertGateUp
+  bool interleaved_gate_up = false;
+  bool transposed = false;  // linear layers are stored [n_in, n_out]
+  bool experts_transposed = false;  // those of experts
+  float norm_offset = 0;    // added to every norm weight: 1 for gemma's 1 + w
 };
 
 // kCorrupt, naming the field, when a size is not positive, beyond what any

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "model/io/assemble.h"
 #include "model/io/describe.h"
@@ -46,8 +47,11 @@ class GgufModelReader {
   Result<const Family*> FindFamily();
   Result<void> AddTensors();
   Result<void> ReadShapes();
-  Result<void> RefuseOtherArithmetic() const;
+  Result<void> RefuseOtherArithmetic(const Family& family) const;
   Result<void> ReadRope(const Family& family);
+  Result<std::vector<float>> RopeFactors(const std::string& name);
+  Result<void> ReadLongrope(double attention_factor);
+  Result<void> ReadYarn(double attention_factor);
   Result<void> ReadTokenIds(LoadedModel& model) const;
 
   const GgufFile& file_;
@@ -73,14 +77,16 @@ Result<const Family*> GgufModelReader::FindFamily() {
   const Family* family = FamilyOfGguf(architecture);
   if (family == nullptr) {
     std::string known;
-    for (const Family& f : Families()) {
-      known += (known.empty() ? "" : ", ") + std::string(f.architecture);
+    for (const Family* f : Families()) {
+      if (f->gguf_architecture.empty()) continue;
+      known += (known.empty() ? "" : ", ") + std::string(f->gguf_architecture);
     }
     return Unsupported("architecture " + Quoted(architecture) +
                        " is not supported; supported are " + known);
   }
-  config_.architecture = std::string(architecture);
-  prefix_ = config_.architecture + ".";
+  config_.architecture = std::string(family->architecture);
+  config_.mlp = family->mlp;
+  prefix_ = std::string(architecture) + ".";
   return family;
 }
 
@@ -114,8 +120,11 @@ Result<void> GgufModelReader::ReadShapes() {
                        " numbers with keys of " +
                        std::to_string(config_.head_dim) + " are not supported");
   }
+  // Of models whose norm is no RMS norm.
+  HEARTH_ASSIGN(const double old_eps,
+                file_.Float(Key("attention.layer_norm_epsilon"), 1e-5));
   HEARTH_ASSIGN(const double eps,
-                file_.Float(Key("attention.layer_norm_rms_epsilon"), 1e-5));
+                file_.Float(Key("attention.layer_norm_rms_epsilon"), old_eps));
   config_.norm_eps = NarrowToFloat(eps);
 
   // The embedding's rows, not a key, say how many tokens there are.
@@ -134,32 +143,37 @@ Result<void> GgufModelReader::ReadShapes() {
 }
 
 // Keys that other models use to change the forward pass. Their neutral values
-// are fine; anything else is refused by name.
-Result<void> GgufModelReader::RefuseOtherArithmetic() const {
+// are fine; anything else is refused by name, unless the family reads it.
+Result<void> GgufModelReader::RefuseOtherArithmetic(
+    const Family& family) const {
   static constexpr struct {
-    const char* name;
+    std::string_view name;
     double neutral;
   } kKeys[] = {{"expert_count", 0},
+               {"expert_shared_count", 0},
+               {"expert_weights_scale", 1},
                {"attention.max_alibi_bias", 0},
                {"attention.clamp_kqv", 0},
+               {"attention.sliding_window", 0},
                {"attn_logit_softcapping", 0},
                {"final_logit_softcapping", 0},
                {"logit_scale", 1},
                {"embedding_scale", 1},
-               {"residual_scale", 1},
-               {"rope.scaling.attn_factor", 1}};
-  for (const auto& key : kKeys) {
-    HEARTH_ASSIGN(const double value, file_.Float(Key(key.name), key.neutral));
-    if (value != key.neutral) {
-      return Unsupported("key " + Quoted(Key(key.name)) + " = " +
-                         std::to_string(value) + " is not supported");
+               {"residual_scale", 1}};
+  for (const auto& [name, neutral] : kKeys) {
+    if (std::find(family.gguf_keys.begin(), family.gguf_keys.end(), name) !=
+        family.gguf_keys.end()) {
+      continue;
     }
-  }
-  HEARTH_ASSIGN(const std::int64_t window,
-                file_.Int(Key("attention.sliding_window"), 0));
-  if (window != 0 && window < config_.context_length) {
-    return Unsupported("key " + Quoted(Key("attention.sliding_window")) +
-                       ": sliding-window attention is not supported");
+    const std::string key = prefix_ + std::string(name);
+    HEARTH_ASSIGN(const double value, file_.Float(key, neutral));
+    // A window that holds the whole context is none.
+    const bool harmless = name == "attention.sliding_window" &&
+                          value >= config_.context_length;
+    if (value != neutral && !harmless) {
+      return Unsupported("key " + Quoted(key) + " = " + std::to_string(value) +
+                         " is not supported in this architecture");
+    }
   }
   HEARTH_ASSIGN(const bool causal, file_.Bool(Key("attention.causal"), true));
   HEARTH_ASSIGN(const bool parallel,
@@ -175,35 +189,91 @@ Result<void> GgufModelReader::RefuseOtherArithmetic() const {
 
 Result<void> GgufModelReader::ReadRope(const Family& family) {
   RopeConfig& rope = config_.rope;
+  RopeScaling& s = rope.scaling;
   HEARTH_ASSIGN(rope.rotary_dim,
                 Size("rope.dimension_count", config_.head_dim));
   rope.interleaved = family.gguf_interleaved;
-  HEARTH_ASSIGN(const double base, file_.Float(Key("rope.freq_base"), 10000));
-  HEARTH_ASSIGN(rope.inv_freq, PlainFrequencies(base, rope.rotary_dim, label_));
+  HEARTH_ASSIGN(s.base, file_.Float(Key("rope.freq_base"), 10000));
 
   // A factor without a type is linear; the older key says so in its name.
   HEARTH_ASSIGN(const double old_factor,
                 file_.Float(Key("rope.scale_linear"), 1));
-  HEARTH_ASSIGN(const double factor,
-                file_.Float(Key("rope.scaling.factor"), old_factor));
+  HEARTH_ASSIGN(s.factor, file_.Float(Key("rope.scaling.factor"), old_factor));
+  HEARTH_ASSIGN(
+      s.original_context,
+      file_.Float(Key("rope.scaling.original_context_length"),
+                  static_cast<double>(config_.context_length)));
+  HEARTH_ASSIGN(const double attention_factor,
+                file_.Float(Key("rope.scaling.attn_factor"), 1));
   HEARTH_ASSIGN(const std::string_view type,
                 file_.Text(Key("rope.scaling.type"), "linear"));
-  if (type == "linear") {
+  const std::string long_name = WeightName(kGgufNames, Role::kRopeLong);
+  if (tensors_.Has(long_name)) {
+    // Whatever the type is called: files say longrope, su, or nothing.
+    HEARTH_TRY(ReadLongrope(attention_factor));
+  } else if (type == "yarn") {
+    HEARTH_TRY(ReadYarn(attention_factor));
+  } else if (type == "linear") {
     // 0 is written for "not scaled".
-    if (factor != 0 && factor != 1) {
-      HEARTH_TRY(ScaleLinear(factor, rope.inv_freq, label_));
-    }
+    if (s.factor != 0 && s.factor != 1) s.kind = RopeScalingKind::kLinear;
   } else if (type != "none") {
     return Unsupported("rope scaling type " + Quoted(type) +
-                       " is not supported; supported are none, linear and "
-                       "rope_freqs.weight (llama3)");
+                       " is not supported; supported are none, linear, yarn, "
+                       "longrope with its tensors, and rope_freqs.weight "
+                       "(llama3)");
+  }
+  if (attention_factor != 1 && s.attention_factor == 0) {
+    return Unsupported("key " + Quoted(Key("rope.scaling.attn_factor")) +
+                       " is not supported with this scaling");
   }
   const std::string factors = WeightName(kGgufNames, Role::kRopeFactors);
   if (tensors_.Has(factors)) {
-    const std::uint64_t shape[] = {rope.inv_freq.size()};
-    HEARTH_ASSIGN(const std::vector<float> values,
-                  tensors_.Floats(factors, shape));
-    HEARTH_TRY(ScaleByFactors(values, rope.inv_freq, label_));
+    if (s.kind != RopeScalingKind::kNone) {
+      return Unsupported("tensor " + Quoted(factors) +
+                         " together with another rope scaling is not "
+                         "supported");
+    }
+    s.kind = RopeScalingKind::kFactors;
+    HEARTH_ASSIGN(s.factors, RopeFactors(factors));
+  }
+  return BuildRope(rope, label_);
+}
+
+Result<std::vector<float>> GgufModelReader::RopeFactors(
+    const std::string& name) {
+  const std::uint64_t shape[] = {
+      static_cast<std::uint64_t>(config_.rope.rotary_dim / 2)};
+  return tensors_.Floats(name, shape);
+}
+
+// The lists are tensors; what multiplies cos and sin is a key.
+Result<void> GgufModelReader::ReadLongrope(double attention_factor) {
+  RopeScaling& s = config_.rope.scaling;
+  s.kind = RopeScalingKind::kLongrope;
+  s.attention_factor = attention_factor;
+  HEARTH_ASSIGN(s.long_factors,
+                RopeFactors(WeightName(kGgufNames, Role::kRopeLong)));
+  HEARTH_ASSIGN(s.factors,
+                RopeFactors(WeightName(kGgufNames, Role::kRopeShort)));
+  return {};
+}
+
+// rope.scaling.attn_factor multiplies yarn's own factor.
+Result<void> GgufModelReader::ReadYarn(double attention_factor) {
+  RopeScaling& s = config_.rope.scaling;
+  s.kind = RopeScalingKind::kYarn;
+  HEARTH_ASSIGN(s.beta_fast,
+                file_.Float(Key("rope.scaling.yarn_beta_fast"), 32));
+  HEARTH_ASSIGN(s.beta_slow,
+                file_.Float(Key("rope.scaling.yarn_beta_slow"), 1));
+  s.attention_factor = attention_factor * YarnAttentionFactor(s.factor);
+  HEARTH_ASSIGN(const double log_multiplier,
+                file_.Float(Key("rope.scaling.yarn_log_multiplier"), 0));
+  HEARTH_ASSIGN(const double extension,
+                file_.Float(Key("rope.scaling.yarn_ext_factor"), 1));
+  if (log_multiplier != 0 || (extension != 1 && extension != -1)) {
+    return Unsupported("yarn with yarn_log_multiplier or yarn_ext_factor is "
+                       "not supported");
   }
   return {};
 }
@@ -239,19 +309,23 @@ Result<LoadedModel> GgufModelReader::Run() {
   HEARTH_ASSIGN(const Family* family, FindFamily());
   HEARTH_TRY(AddTensors());
   HEARTH_TRY(ReadShapes());
-  HEARTH_TRY(RefuseOtherArithmetic());
+  HEARTH_TRY(RefuseOtherArithmetic(*family));
   HEARTH_ASSIGN(const double scale,
                 file_.Float(Key("attention.scale"),
                             1.0 / std::sqrt(std::max(1, config_.head_dim))));
   config_.attention_scale = NarrowToFloat(scale);
-  HEARTH_TRY(ReadRope(*family));
-  HEARTH_TRY(CheckConfig(config_, label_));
   WeightPlan plan;
-  HEARTH_TRY(family->finish_gguf(file_, tensors_, config_, plan));
+  if (family->describe != nullptr) family->describe(config_, plan);
+  if (!config_.learned_positions) HEARTH_TRY(ReadRope(*family));
+  if (family->finish_gguf != nullptr) {
+    HEARTH_TRY(
+        family->finish_gguf({file_, tensors_, prefix_, config_, plan}));
+  }
+  HEARTH_TRY(CheckConfig(config_, label_));
 
   LoadedModel model;
-  HEARTH_ASSIGN(model.weights,
-                AssembleWeights(config_, plan, kGgufNames, tensors_));
+  HEARTH_ASSIGN(model.weights, AssembleWeights(config_, plan,
+                                               family->gguf_names, tensors_));
   HEARTH_TRY(ReadTokenIds(model));
   HEARTH_ASSIGN(const std::string_view name, file_.Text("general.name", ""));
   config_.name = NameForFiles(name);

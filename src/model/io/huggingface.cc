@@ -106,8 +106,9 @@ Result<void> AddTensors(const std::string& directory, LoadedModel& model,
 
 // Untied: the head must be there. Tied: it should not, but some exporters write
 // it as a copy; a copy is fine, another matrix is a contradiction.
-Result<void> CheckHead(const ModelConfig& config, TensorSet& tensors) {
-  const std::string head_name = WeightName(kHuggingFaceNames, Role::kHead);
+Result<void> CheckHead(const ModelConfig& config, const NameScheme& names,
+                       TensorSet& tensors) {
+  const std::string head_name = WeightName(names, Role::kHead);
   const SourceTensor* head = tensors.Find(head_name);
   if (!config.tied_head && head == nullptr) {
     return {Code::kCorrupt,
@@ -117,7 +118,7 @@ Result<void> CheckHead(const ModelConfig& config, TensorSet& tensors) {
   }
   if (!config.tied_head || head == nullptr) return {};
   const SourceTensor* embedding =
-      tensors.Find(WeightName(kHuggingFaceNames, Role::kTokenEmbedding));
+      tensors.Find(WeightName(names, Role::kTokenEmbedding));
   if (embedding == nullptr) return {};  // reported by the assembler
   if (head->type != embedding->type || head->shape != embedding->shape ||
       !std::ranges::equal(head->bytes, embedding->bytes)) {
@@ -128,6 +129,35 @@ Result<void> CheckHead(const ModelConfig& config, TensorSet& tensors) {
   }
   tensors.MarkUsed(head_name);
   return {};
+}
+
+// Checkpoints of the bare model, without its head's class, lack the first part
+// of every name: "wte.weight" instead of "transformer.wte.weight".
+NameScheme NamesOf(const Family& family, const TensorSet& tensors) {
+  NameScheme names = family.hf_names;
+  const std::string embedding = WeightName(names, Role::kTokenEmbedding);
+  const std::size_t dot = embedding.find('.');
+  if (tensors.Has(embedding) || !tensors.Has(embedding.substr(dot + 1))) {
+    return names;
+  }
+  for (std::string_view& stem : names) {
+    if (stem.starts_with(embedding.substr(0, dot + 1))) {
+      stem.remove_prefix(dot + 1);
+    }
+  }
+  return names;
+}
+
+// Buffers that older exporters wrote beside the weights: causal masks and
+// rotary frequencies, which config.json implies.
+void MarkBuffers(const NameScheme& names, int n_layers, TensorSet& tensors) {
+  for (int i = 0; i < std::min(n_layers, 1 << 14); ++i) {
+    std::string attention = WeightName(names, Role::kO, i);
+    attention.resize(attention.rfind('.', attention.rfind('.') - 1) + 1);
+    for (const char* buffer : {"bias", "masked_bias", "rotary_emb.inv_freq"}) {
+      tensors.MarkUsed(attention + buffer);
+    }
+  }
 }
 
 // Token ids from config.json and generation_config.json: a number or a list.
@@ -213,9 +243,11 @@ Result<LoadedModel> LoadHuggingFace(const std::string& directory) {
   LoadedModel model;
   TensorSet tensors(directory);
   HEARTH_TRY(AddTensors(directory, model, tensors));
-  HEARTH_TRY(CheckHead(hf.config, tensors));
-  HEARTH_ASSIGN(model.weights, AssembleWeights(hf.config, hf.plan,
-                                               kHuggingFaceNames, tensors));
+  const NameScheme names = NamesOf(*hf.family, tensors);
+  MarkBuffers(names, hf.config.n_layers, tensors);
+  HEARTH_TRY(CheckHead(hf.config, names, tensors));
+  HEARTH_ASSIGN(model.weights,
+                AssembleWeights(hf.config, hf.plan, names, tensors));
   model.path = directory;
   model.file_format = "safetensors";
   model.config = std::move(hf.config);

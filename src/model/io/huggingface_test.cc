@@ -76,7 +76,7 @@ TEST(HuggingFace, LlamaFixtureLoads) {
   EXPECT_FALSE(c.rope.interleaved);
   ASSERT_EQ(c.rope.inv_freq.size(), 4u);
   EXPECT_FLOAT_EQ(c.rope.inv_freq[0], 1.0f);
-  EXPECT_EQ(model->weights.layers[3].down.w.dtype, DType::kBF16);
+  EXPECT_EQ(model->weights.layers[3].mlp.down.w.dtype, DType::kBF16);
   EXPECT_EQ(model->bos_id, 0);
   EXPECT_EQ(model->eos_ids, std::vector<std::int32_t>{1});
   EXPECT_EQ(model->tokenizer_source, TokenizerSource::kDirectory);
@@ -166,7 +166,7 @@ TEST(HuggingFace, LlamaBiasesFollowTheFlags) {
       LoadTiny(R"(,"attention_bias":true,"mlp_bias":true)", tensors);
   ASSERT_TRUE(model.ok()) << model.error().message;
   EXPECT_EQ(model->weights.layers[0].o.bias.size(), 8u);
-  EXPECT_EQ(model->weights.layers[0].gate.bias.size(), 12u);
+  EXPECT_EQ(model->weights.layers[0].mlp.gate.bias.size(), 12u);
   ExpectRefused(LoadTiny(R"(,"attention_bias":true)", tensors),
                 Code::kUnsupported, "mlp.gate_proj.bias");
   ExpectRefused(LoadTiny(R"(,"attention_bias":true)", LlamaTensors(true)),

@@ -1,5 +1,6 @@
 #include "model/io/rope_scaling.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <numbers>
@@ -76,6 +77,115 @@ Result<void> ScaleLlama3(const Llama3Scaling& s, std::vector<float>& inv_freq,
     const double scaled = plain / s.factor;
     f = static_cast<float>(blend <= 0 ? scaled
                                       : (1 - blend) * scaled + blend * plain);
+  }
+  return {};
+}
+
+Result<void> ScaleYarn(const RopeScaling& s, int rotary_dim,
+                       std::vector<float>& inv_freq,
+                       const std::string& label) {
+  if (!(Positive(s.factor) && s.factor >= 1 && s.factor <= 1e6)) {
+    return Bad(label, "scaling factor is not a number in 1 to 1e6");
+  }
+  if (!(Positive(s.beta_fast) && Positive(s.beta_slow) &&
+        Positive(s.original_context) && s.original_context <= 1e9 &&
+        s.base > 1)) {
+    return Bad(label,
+               "yarn scaling needs positive beta_fast, beta_slow and original "
+               "context, and a base above 1");
+  }
+  // The index whose frequency turns `turns` times in the original context.
+  const auto index_of = [&](double turns) {
+    return rotary_dim *
+           std::log(s.original_context / (turns * 2 * std::numbers::pi)) /
+           (2 * std::log(s.base));
+  };
+  double low = index_of(s.beta_fast);
+  double high = index_of(s.beta_slow);
+  if (s.truncate) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, rotary_dim - 1.0);
+  if (low == high) high += 0.001;  // no division by zero
+  for (std::size_t i = 0; i < inv_freq.size(); ++i) {
+    const double plain = std::pow(s.base, -2.0 * static_cast<double>(i) /
+                                              rotary_dim);
+    const double blend =
+        std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
+    inv_freq[i] = static_cast<float>(plain / s.factor * blend +
+                                     plain * (1 - blend));
+  }
+  return {};
+}
+
+double YarnAttentionFactor(double factor) {
+  return factor <= 1 ? 1 : 0.1 * std::log(factor) + 1;
+}
+
+double LongropeAttentionFactor(double factor, double original_context) {
+  return factor <= 1 ? 1
+                     : std::sqrt(1 + std::log(factor) /
+                                         std::log(original_context));
+}
+
+namespace {
+
+// The number in the file, or the kind's own.
+Result<float> AttentionFactor(const RopeScaling& s, const std::string& label) {
+  double factor = s.attention_factor;
+  if (factor == 0) {
+    factor = s.kind == RopeScalingKind::kYarn
+                 ? YarnAttentionFactor(s.factor)
+                 : LongropeAttentionFactor(s.factor, s.original_context);
+  }
+  if (!(Positive(factor) && factor <= 1e3)) {
+    return Bad(label, "attention factor is not a number in 0 to 1000");
+  }
+  return static_cast<float>(factor);
+}
+
+Result<void> BuildLongrope(RopeConfig& rope, const std::string& label) {
+  const RopeScaling& s = rope.scaling;
+  if (!(Positive(s.original_context) && s.original_context > 1 &&
+        std::isfinite(s.factor))) {
+    return Bad(label, "longrope needs an original context");
+  }
+  rope.long_inv_freq = rope.inv_freq;
+  HEARTH_TRY(ScaleByFactors(s.factors, rope.inv_freq, label));
+  HEARTH_TRY(ScaleByFactors(s.long_factors, rope.long_inv_freq, label));
+  HEARTH_ASSIGN(rope.cos_sin_factor, AttentionFactor(s, label));
+  return {};
+}
+
+}  // namespace
+
+Result<void> BuildRope(RopeConfig& rope, const std::string& label) {
+  const RopeScaling& s = rope.scaling;
+  HEARTH_ASSIGN(rope.inv_freq, PlainFrequencies(s.base, rope.rotary_dim, label));
+  rope.long_inv_freq.clear();
+  rope.cos_sin_factor = 1.0f;
+  switch (s.kind) {
+    case RopeScalingKind::kNone:
+      return {};
+    case RopeScalingKind::kLinear:
+      return ScaleLinear(s.factor, rope.inv_freq, label);
+    case RopeScalingKind::kLlama3:
+      return ScaleLlama3({.factor = s.factor,
+                          .low_freq_factor = s.low_freq_factor,
+                          .high_freq_factor = s.high_freq_factor,
+                          .original_context = s.original_context},
+                         rope.inv_freq, label);
+    case RopeScalingKind::kFactors:
+      return ScaleByFactors(s.factors, rope.inv_freq, label);
+    case RopeScalingKind::kYarn: {
+      HEARTH_TRY(ScaleYarn(s, rope.rotary_dim, rope.inv_freq, label));
+      HEARTH_ASSIGN(rope.cos_sin_factor, AttentionFactor(s, label));
+      return {};
+    }
+    case RopeScalingKind::kLongrope:
+      return BuildLongrope(rope, label);
   }
   return {};
 }

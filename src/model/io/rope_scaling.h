@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hearth/result.h"
+#include "model/config.h"
 
 namespace hearth {
 
@@ -35,5 +36,22 @@ struct Llama3Scaling {
 Result<void> ScaleLlama3(const Llama3Scaling& scaling,
                          std::vector<float>& inv_freq,
                          const std::string& label);
+
+// Yarn: frequencies that turn more than beta_fast times within the original
+// context are kept, those below beta_slow turns divided by `factor`, those
+// between blended along their index. `base` and rotary_dim are those of
+// inv_freq.
+Result<void> ScaleYarn(const RopeScaling& scaling, int rotary_dim,
+                       std::vector<float>& inv_freq, const std::string& label);
+
+// What yarn multiplies cos and sin by unless the file gives another number:
+// 0.1 ln(factor) + 1.
+double YarnAttentionFactor(double factor);
+// The same of longrope: sqrt(1 + ln(factor) / ln(original context)).
+double LongropeAttentionFactor(double factor, double original_context);
+
+// Fills inv_freq, long_inv_freq and cos_sin_factor from rope.scaling and
+// rope.rotary_dim.
+Result<void> BuildRope(RopeConfig& rope, const std::string& label);
 
 }  // namespace hearth

@@ -113,6 +113,53 @@ Result<WeightMatrix> TensorSet::Linear(std::string_view name,
   return Matrix(name, n_out, n_in, linear_layout_);
 }
 
+Result<WeightMatrix> TensorSet::Transposed(std::string_view name,
+                                           std::int64_t n_out,
+                                           std::int64_t n_in) {
+  HEARTH_ASSIGN(WeightMatrix matrix,
+                Matrix(name, n_in, n_out, WeightLayout::kInOut));
+  std::swap(matrix.n_out, matrix.n_in);
+  HEARTH_TRY(CheckTransposable(name, matrix.dtype));
+  return matrix;
+}
+
+Result<void> TensorSet::CheckTransposable(std::string_view name,
+                                          DType dtype) const {
+  if (dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16) {
+    return {};
+  }
+  return {Code::kUnsupported,
+          label_ + ": tensor " + Quoted(name) + " is stored transposed and " +
+              "must be F32, F16 or BF16"};
+}
+
+Result<std::vector<WeightMatrix>> TensorSet::Stack(std::string_view name,
+                                                   std::int64_t count,
+                                                   std::int64_t n_out,
+                                                   std::int64_t n_in,
+                                                   bool transposed) {
+  const std::uint64_t shape[] = {
+      static_cast<std::uint64_t>(count),
+      static_cast<std::uint64_t>(transposed ? n_in : n_out),
+      static_cast<std::uint64_t>(transposed ? n_out : n_in)};
+  HEARTH_ASSIGN(const SourceTensor* tensor, Take(name, shape));
+  if (transposed) HEARTH_TRY(CheckTransposable(name, *tensor->dtype));
+  WeightMatrix matrix;
+  matrix.dtype = *tensor->dtype;
+  matrix.layout = transposed ? WeightLayout::kInOut : WeightLayout::kOutIn;
+  matrix.n_out = n_out;
+  matrix.n_in = n_in;
+  // Whole blocks, because the parser checked every row of the tensor.
+  const std::size_t bytes =
+      tensor->bytes.size() / static_cast<std::size_t>(count);
+  std::vector<WeightMatrix> matrices;
+  for (std::int64_t i = 0; i < count; ++i) {
+    matrix.data = tensor->bytes.data() + static_cast<std::size_t>(i) * bytes;
+    matrices.push_back(matrix);
+  }
+  return matrices;
+}
+
 Result<WeightMatrix> TensorSet::Embedding(std::string_view name,
                                           std::int64_t rows,
                                           std::int64_t columns) {

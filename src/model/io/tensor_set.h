@@ -47,6 +47,15 @@ class TensorSet {
   // shape, kUnsupported when its number format is; all name the tensor.
   Result<WeightMatrix> Linear(std::string_view name, std::int64_t n_out,
                               std::int64_t n_in);
+  // The same matrix stored as its transpose, [n_in, n_out] (GPT-2's Conv1D).
+  Result<WeightMatrix> Transposed(std::string_view name, std::int64_t n_out,
+                                  std::int64_t n_in);
+  // A tensor [count, n_out, n_in], or [count, n_in, n_out] when `transposed`:
+  // one matrix after the other.
+  Result<std::vector<WeightMatrix>> Stack(std::string_view name,
+                                          std::int64_t count,
+                                          std::int64_t n_out, std::int64_t n_in,
+                                          bool transposed);
   Result<WeightMatrix> Embedding(std::string_view name, std::int64_t rows,
                                  std::int64_t columns);
   // Widened to float. For small tensors: this reads the bytes.
@@ -65,6 +74,9 @@ class TensorSet {
  private:
   Result<const SourceTensor*> Take(std::string_view name,
                                    std::span<const std::uint64_t> shape);
+  // Columns can be read one by one only where a value is a whole number of
+  // bytes.
+  Result<void> CheckTransposable(std::string_view name, DType dtype) const;
   Result<WeightMatrix> Matrix(std::string_view name, std::int64_t n_out,
                               std::int64_t n_in, WeightLayout layout);
 

@@ -69,7 +69,7 @@ TEST(Tinygpt, EveryFormGivesTheWeightsInTheRightPlaces) {
     EXPECT_EQ(w.head.w.data, w.token_embedding.data);
     EXPECT_NEAR(w.position_embedding[3 * 64 + 1],
                 value("position_embedding.weight", 3 * 64 + 1), tolerance);
-    EXPECT_NEAR(w.layers[0].down.bias[2], value("blocks.0.mlp.fc_out.bias", 2),
+    EXPECT_NEAR(w.layers[0].mlp.down.bias[2], value("blocks.0.mlp.fc_out.bias", 2),
                 tolerance);
     EXPECT_NEAR(w.final_norm.bias[63], value("ln_final.bias", 63), tolerance);
   }

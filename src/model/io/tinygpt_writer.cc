@@ -178,10 +178,8 @@ Result<void> InitTinygpt(std::string_view preset, const std::string& path,
   const std::vector<Tensor> manifest = Manifest(*it, n_kv_heads);
   const std::string header = HeaderText(*it, n_kv_heads, manifest);
   HEARTH_ASSIGN(StreamWriter file, StreamWriter::Create(path));
+  HEARTH_TRY(file.Append(AsBytes("TGPT")));
   std::vector<std::byte> head;
-  for (const char c : std::string_view("TGPT")) {
-    head.push_back(static_cast<std::byte>(c));
-  }
   AppendLe<std::uint32_t>(head, 2);
   AppendLe(head, static_cast<std::uint32_t>(header.size()));
   HEARTH_TRY(file.Append(head));

@@ -1,0 +1,23 @@
+// Mistral: llama without biases, with one window for all layers (or none). Its
+// GGUF files call themselves llama.
+#include "model/io/families/all.h"
+#include "model/io/families/settings.h"
+
+namespace hearth {
+namespace {
+
+Result<void> FinishHf(const HfInput& in) {
+  HEARTH_ASSIGN(const int window, HfSize(in, "sliding_window", 0));
+  return HfWindows(in, window, [](int) { return true; });
+}
+
+}  // namespace
+
+constinit const Family kMistralFamily = {
+    .architecture = "mistral",
+    .hf_class = "MistralForCausalLM",
+    .gguf_interleaved = true,
+    .finish_hf = FinishHf,
+};
+
+}  // namespace hearth

@@ -1,0 +1,28 @@
+// Qwen 3: a norm of every query and key head before the rotation.
+#include "model/io/families/all.h"
+#include "model/io/families/settings.h"
+
+namespace hearth {
+namespace {
+
+void Describe(ModelConfig& config, WeightPlan&) {
+  config.qk_norm = QkNorm::kPerHead;
+}
+
+Result<void> FinishHf(const HfInput& in) {
+  HEARTH_TRY(HfAttentionBias(in));
+  return HfOptionalWindows(in);
+}
+
+}  // namespace
+
+constinit const Family kQwen3Family = {
+    .architecture = "qwen3",
+    .gguf_architecture = "qwen3",
+    .hf_class = "Qwen3ForCausalLM",
+    .hf_head_dim = 128,
+    .describe = Describe,
+    .finish_hf = FinishHf,
+};
+
+}  // namespace hearth

@@ -1,0 +1,24 @@
+// Cosines and sines of a step's positions for one set of rotary frequencies.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/config.h"
+
+namespace hearth {
+
+class RopeTable {
+ public:
+  // For positions first_position .. first_position + n_rows - 1.
+  void Compute(const RopeConfig& rope, int first_position, int n_rows);
+
+  const float* cos(std::int64_t row) const { return cos_.data() + row * pairs_; }
+  const float* sin(std::int64_t row) const { return sin_.data() + row * pairs_; }
+
+ private:
+  std::int64_t pairs_ = 0;
+  std::vector<float> cos_, sin_;  // [n_rows][rotary_dim / 2]
+};
+
+}  // namespace hearth
