@@ -102,6 +102,48 @@ TEST(Conversation, ModelWithoutATemplateIsRefusedWithTheRemedy) {
   EXPECT_NE(talk.error().message.find("--template"), std::string::npos);
 }
 
+TEST(Generate, StopTextEndsTheAnswerAndIsNeverShown) {
+  auto engine = Engine::Open({});
+  ASSERT_TRUE(engine.ok());
+  const auto ids = *(*engine)->codec().Encode("Once upon a time there was", true);
+  const auto text_with = [&](const std::string& stop, std::string& streamed) {
+    auto session = *(*engine)->NewSession();
+    EXPECT_TRUE(session->Sync(ids, nullptr).ok());
+    const auto report = session->Generate(
+        {.n_tokens_max = 80, .stop_text = stop, .sampling = {.temperature = 0}},
+        [&](const Token& token) {
+          streamed += token.text;
+          return true;
+        });
+    return report->text;
+  };
+  std::string streamed;
+  const std::string whole = text_with("", streamed);
+  EXPECT_EQ(streamed, whole);
+  const std::string stop = whole.substr(30, 3);
+  const std::string want = whole.substr(0, whole.find(stop));
+  streamed.clear();
+  EXPECT_EQ(text_with(stop, streamed), want);
+  EXPECT_EQ(streamed, want);
+  streamed.clear();
+  EXPECT_EQ(text_with("@@@@", streamed), whole) << "held text is given at the end";
+  EXPECT_EQ(streamed, whole);
+}
+
+TEST(Conversation, EmbeddedModelTalksInSingleLines) {
+  auto engine = Engine::Open({});
+  ASSERT_TRUE(engine.ok());
+  auto talk = OpenConversation(**engine, {});
+  ASSERT_TRUE(talk.ok()) << talk.error().message;
+  for (const char* text : {"Hello there!", "What is your name?"}) {
+    const auto turn = (*talk)->Turn(text, {.n_tokens_max = 200,
+                                           .sampling = {.temperature = 0}},
+                                    nullptr, nullptr);
+    ASSERT_TRUE(turn.ok());
+    EXPECT_EQ(turn->generate.text.find('\n'), std::string::npos);
+  }
+}
+
 TEST(ChatTemplate, RendersFromAFileWithKwargsAndAFixedClock) {
   TempDir dir;
   const std::string path = dir.path() + "/t.jinja";

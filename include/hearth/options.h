@@ -57,7 +57,8 @@ struct SamplingOptions {
 struct GenerateOptions {
   int n_tokens_max = 200;
   bool ignore_eos = false;
-  SamplingOptions sampling;
+  std::string stop_text = {};  // ends the answer, not part of it; empty: none
+  SamplingOptions sampling = {};
 };
 
 }  // namespace hearth

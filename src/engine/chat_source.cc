@@ -67,14 +67,14 @@ Result<ChatSource> Parsed(std::string source, std::string name,
                           RenderOptions options) {
   HEARTH_ASSIGN(ChatTemplate chat,
                 ChatTemplate::Parse(std::move(source), std::move(name)));
-  return ChatSource{std::move(chat), std::move(options)};
+  return ChatSource{std::move(chat), std::move(options), ""};
 }
 
 // The embedded model was trained on turns like these (models/README.md).
 constexpr const char* kPlainTurns =
     "{% for m in messages %}"
-    "{{ 'Assistant: ' if m.role == 'assistant' else 'User: ' }}"
-    "{{ m.content }}\n{% endfor %}"
+    "{{ 'Assistant:' if m.role == 'assistant' else 'User:' }}"
+    "{{ ' ' ~ (m.content | trim) }}\n{% endfor %}"
     "{% if add_generation_prompt %}Assistant:{% endif %}";
 
 }  // namespace
@@ -102,11 +102,14 @@ Result<ChatSource> FindChatSource(const LoadedModel& model,
                     model.tokenizer_dir + "/tokenizer_config.json",
                     std::move(options));
     }
-  } else if (model.path.empty()) {
-    return Parsed(kPlainTurns, "embedded template", std::move(options));
+  } else if (model.files.empty()) {
+    HEARTH_ASSIGN(ChatSource plain, Parsed(kPlainTurns, "embedded template",
+                                           std::move(options)));
+    plain.stop_text = "\n";
+    return plain;
   }
   return {Code::kNotFound,
-          (model.path.empty() ? "the model" : model.path) +
+          model.path +
               ": has no chat template; give one with --template FILE.jinja"};
 }
 

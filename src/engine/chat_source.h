@@ -13,6 +13,7 @@ namespace hearth {
 struct ChatSource {
   ChatTemplate chat;
   RenderOptions options;  // bos, eos and unk tokens filled in
+  std::string stop_text;  // ends an answer where no token does; mostly empty
 };
 
 // kNotFound when the model has none. Sources, in order: GGUF

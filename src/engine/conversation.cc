@@ -66,7 +66,12 @@ class ConversationImpl final : public Conversation {
     HEARTH_ASSIGN(std::vector<std::int32_t> ids, IdsOf(prompt));
     TurnReport report;
     HEARTH_ASSIGN(report.sync, session_->Sync(ids, progress));
-    HEARTH_ASSIGN(report.generate, session_->Generate(options, on_token));
+    GenerateOptions until_turn_ends = options;
+    if (until_turn_ends.stop_text.empty()) {
+      until_turn_ends.stop_text = source_.stop_text;
+    }
+    HEARTH_ASSIGN(report.generate,
+                  session_->Generate(until_turn_ends, on_token));
     session_->Persist();
     report.kv = session_->Usage();
 
@@ -74,6 +79,10 @@ class ConversationImpl final : public Conversation {
     messages_ = std::move(messages);
     prompt_ = std::move(prompt);
     answer_ = report.generate.text;
+    if (report.generate.stop == StopReason::kEndOfText &&
+        report.generate.end_id < 0) {
+      answer_ += until_turn_ends.stop_text;  // sampled, not shown
+    }
     ids_ = std::move(ids);
     ids_.insert(ids_.end(), report.generate.token_ids.begin(),
                 report.generate.token_ids.end());
@@ -162,7 +171,7 @@ class ConversationImpl final : public Conversation {
   ConversationOptions options_;
   OrderedJson messages_;
   std::string prompt_;             // the last rendering,
-  std::string answer_;             // what was answered to it,
+  std::string answer_;             // what was sampled after it,
   std::vector<std::int32_t> ids_;  // and both as ids, end marker included
   int n_turns_ = 0;
 };

@@ -54,7 +54,8 @@ KvSpec SpecOf(const ModelConfig& config, KvFormat format, int block_tokens) {
 ModelInfo Describe(const LoadedModel& model) {
   const ModelConfig& c = model.config;
   ModelInfo info;
-  info.path = model.path;
+  // The label of the embedded model is no path.
+  info.path = model.files.empty() ? "" : model.path;
   info.file_format = model.file_format;
   info.architecture = c.architecture;
   info.name = c.name;

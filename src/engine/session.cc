@@ -58,10 +58,15 @@ class Emitter {
       return std::nullopt;
     }
     report_.token_ids.push_back(id);
-    const std::string text = decoder_.Push(id);
+    bool stopped = false;
+    const std::string text = Release(decoder_.Push(id), stopped);
     report_.text += text;
     if (on_token_ && !on_token_({id, text})) {
       report_.stop = StopReason::kCaller;
+      return std::nullopt;
+    }
+    if (stopped) {
+      report_.stop = StopReason::kEndOfText;
       return std::nullopt;
     }
     if (static_cast<int>(report_.token_ids.size()) >= options_.n_tokens_max) {
@@ -72,11 +77,29 @@ class Emitter {
   }
 
   GenerateReport Finish() {
-    const std::string rest = decoder_.Flush();
+    const std::string rest = held_ + decoder_.Flush();
     report_.text += rest;
     if (!rest.empty() && on_token_) (void)on_token_({-1, rest});
     report_.decode_ms = clock_.ms() - report_.first_token_ms;
     return std::move(report_);
+  }
+  // What may be shown now: all but an ending that may turn out to be the
+  // beginning of the stop text.
+  std::string Release(const std::string& text, bool& stopped) {
+    const std::string& stop = options_.stop_text;
+    held_ += text;
+    if (stop.empty()) return std::exchange(held_, "");
+    const auto at = held_.find(stop);
+    stopped = at != std::string::npos;
+    std::size_t n = stopped ? at : held_.size();
+    if (!stopped) {
+      std::size_t keep = std::min(held_.size(), stop.size() - 1);
+      while (!held_.ends_with(stop.substr(0, keep))) --keep;
+      n -= keep;
+    }
+    std::string shown = held_.substr(0, n);
+    held_.erase(0, stopped ? held_.size() : n);
+    return shown;
   }
   void StopForContext() { report_.stop = StopReason::kContext; }
 
@@ -86,6 +109,7 @@ class Emitter {
   const Session::OnToken& on_token_;
   Sampler sampler_;
   StreamDecoder decoder_;
+  std::string held_;  // decoded, not yet shown
   GenerateReport report_;
   Stopwatch clock_;
 };
