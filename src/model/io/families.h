@@ -74,6 +74,11 @@ struct Family {
   // reader refuses the others.
   std::span<const std::string_view> gguf_keys = {};
 
+  // GGUF: every such layer sees all, the others have a window; 0: all have it.
+  int gguf_window_period = 0;
+  // GGUF: every such layer is not rotated; 0: all are.
+  int gguf_no_rope_interval = 0;
+
   // What is so in every file of the family; may be null.
   void (*describe)(ModelConfig& config, WeightPlan& plan) = nullptr;
   // They refuse settings that change the arithmetic and that hearth has no code

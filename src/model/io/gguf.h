@@ -41,6 +41,9 @@ enum class GgufType : std::uint32_t {
   kF64 = 12,
 };
 
+// What GGUF calls a number format; nothing: it has no such format.
+std::optional<std::uint32_t> GgufFormatId(DType dtype);
+
 struct GgufEntry {
   std::string_view key;
   GgufType type;

@@ -137,11 +137,20 @@ TEST(GgufModel, RopeScalingIsAppliedOrRefusedByName) {
   ASSERT_TRUE(none.ok()) << none.error().message;
   EXPECT_FLOAT_EQ(none->config.rope.inv_freq[0], 1.0f);
 
+  const auto yarn = LoadChanged(bytes, [](GgufBuilder& b) {
+    b.Text("llama.rope.scaling.type", "yarn")
+        .Float("llama.rope.scaling.factor", 4)
+        .Int("llama.rope.scaling.original_context_length", 16);
+  });
+  ASSERT_TRUE(yarn.ok()) << yarn.error().message;
+  EXPECT_FLOAT_EQ(yarn->config.rope.cos_sin_factor,
+                  0.1f * std::log(4.0f) + 1.0f);
+
   ExpectRefused(LoadChanged(bytes,
                             [](GgufBuilder& b) {
-                              b.Text("llama.rope.scaling.type", "yarn");
+                              b.Text("llama.rope.scaling.type", "dynamic");
                             }),
-                Code::kUnsupported, "\"yarn\"");
+                Code::kUnsupported, "\"dynamic\"");
 }
 
 TEST(GgufModel, RopeFactorsDivideTheFrequencies) {
@@ -174,7 +183,7 @@ TEST(GgufModel, PartialRotationIsKept) {
 TEST(GgufModel, KeysOfOtherForwardPassesAreRefusedByName) {
   std::vector<std::byte> bytes;
   for (const char* key :
-       {"llama.expert_count", "llama.attention.sliding_window",
+       {"llama.expert_count", "llama.attn_logit_softcapping",
         "llama.logit_scale", "llama.final_logit_softcapping"}) {
     ExpectRefused(LoadChanged(bytes, [&](GgufBuilder& b) { b.Int(key, 8); }),
                   Code::kUnsupported, key);

@@ -77,6 +77,13 @@ std::uint64_t ScalarBytes(std::uint32_t type) {
 
 }  // namespace
 
+std::optional<std::uint32_t> GgufFormatId(DType dtype) {
+  for (const NumberFormat& f : kFormats) {
+    if (f.dtype == dtype) return f.id;
+  }
+  return std::nullopt;
+}
+
 class GgufParser {
  public:
   GgufParser(ByteSpan bytes, const std::string& label)

@@ -114,7 +114,7 @@ TEST(HuggingFace, BothStylesOfRopeSettingsMeanTheSame) {
 
 TEST(HuggingFace, RopeTypesAreRefusedByName) {
   const auto tensors = LlamaTensors(true);
-  for (const char* type : {"yarn", "dynamic", "longrope", "su"}) {
+  for (const char* type : {"dynamic", "mrope"}) {
     ExpectRefused(
         LoadTiny(std::string(R"(,"rope_scaling":{"factor":2,"type":")") + type +
                      "\"}",
@@ -192,14 +192,14 @@ TEST(HuggingFace, SettingsWithoutCodeAreRefusedByName) {
   ExpectRefused(LoadTiny(R"(,"architectures":["GemmaForCausalLM"])", tensors),
                 Code::kUnsupported, "GemmaForCausalLM");
   constexpr char kQwen[] = R"(,"architectures":["Qwen2ForCausalLM"])";
-  ExpectRefused(LoadTiny(std::string(kQwen) +
-                             R"(,"use_sliding_window":true,"sliding_window":8)",
-                         tensors),
-                Code::kUnsupported, "use_sliding_window");
+  ExpectRefused(
+      LoadTiny(std::string(kQwen) + R"(,"layer_types":["chunked_attention"])",
+               tensors),
+      Code::kUnsupported, "chunked_attention");
   ExpectRefused(
       LoadTiny(std::string(kQwen) + R"(,"layer_types":["sliding_attention"])",
                tensors),
-      Code::kUnsupported, "sliding_attention");
+      Code::kCorrupt, "sliding_window");
 }
 
 TEST(HuggingFace, EndOfTextIdsAreJoinedFromBothFiles) {

@@ -38,6 +38,7 @@ constinit const Family kGemma2Family = {
     .hf_tied = true,
     .hf_head_dim = 256,
     .gguf_keys = kGgufKeys,
+    .gguf_window_period = 2,
     .describe = DescribeGemma,
     .finish_gguf = FinishGguf,
     .finish_hf = FinishHf,

@@ -99,6 +99,7 @@ constinit const Family kGemma3Family = {
     .hf_head_dim = 256,
     .hf_rope_per_layer = true,
     .gguf_keys = kGgufKeys,
+    .gguf_window_period = kPeriod,
     .describe = Describe,
     .finish_gguf = FinishGguf,
     .finish_hf = FinishHf,

@@ -62,6 +62,7 @@ constinit const Family kGptOssFamily = {
     .mlp = MlpKind::kClampedSwiglu,
     .hf_head_dim = 64,
     .gguf_keys = kGgufKeys,
+    .gguf_window_period = 2,
     .describe = Describe,
     .finish_gguf = FinishGguf,
     .finish_hf = FinishHf,

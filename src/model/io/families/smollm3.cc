@@ -59,6 +59,7 @@ constinit const Family kSmolLm3Family = {
     .hf_class = "SmolLM3ForCausalLM",
     .gguf_interleaved = true,
     .hf_tied = true,
+    .gguf_no_rope_interval = kInterval,
     .finish_gguf = FinishGguf,
     .finish_hf = FinishHf,
 };
