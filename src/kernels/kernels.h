@@ -35,7 +35,7 @@ struct Kernels {
 
   // --- Linear layers -------------------------------------------------------
   // Activations are prepared once per matrix input and shared by all threads:
-  // float formats keep float rows; Q8_0 and Q4_0 quantise each row to int8 in
+  // float formats keep float rows; block formats quantise each row to int8 in
   // groups of 32 (scale = absmax / 127, round to nearest even; a NaN makes its
   // group's scale NaN). The bytes are the same on every instruction set.
   // Bytes that pack_row writes for one row of n_in values; a multiple of 64.
@@ -47,7 +47,7 @@ struct Kernels {
   // for r in [0, n_rows) and n in [n_begin, n_end). packed rows lie
   // packed_row_bytes apart. `scratch`: matmul_scratch_bytes, 64-byte aligned,
   // one per thread. n_begin and n_end are multiples of kMatmulColumns, but for
-  // n_end == n_out. Q8_0 and Q4_0 need n_in in whole blocks of 32. Reads no
+  // n_end == n_out. Block formats need n_in in whole blocks. Reads no
   // weight byte outside the matrix, though it may prefetch there.
   void (*matmul)(const WeightMatrix& w, const std::byte* packed, int n_rows,
                  std::int64_t n_begin, std::int64_t n_end, const float* bias,

@@ -30,14 +30,28 @@ constexpr Linear kLinears[] = {
     {DType::kBF16, WeightLayout::kOutIn},
     {DType::kQ8_0, WeightLayout::kOutIn},
     {DType::kQ4_0, WeightLayout::kOutIn},
+    {DType::kQ4_1, WeightLayout::kOutIn},
+    {DType::kQ5_0, WeightLayout::kOutIn},
+    {DType::kQ5_1, WeightLayout::kOutIn},
+    {DType::kQ2_K, WeightLayout::kOutIn},
+    {DType::kQ3_K, WeightLayout::kOutIn},
+    {DType::kQ4_K, WeightLayout::kOutIn},
+    {DType::kQ5_K, WeightLayout::kOutIn},
+    {DType::kQ6_K, WeightLayout::kOutIn},
+    {DType::kIQ4_NL, WeightLayout::kOutIn},
+    {DType::kIQ4_XS, WeightLayout::kOutIn},
+    {DType::kMXFP4, WeightLayout::kOutIn},
     {DType::kTgInt4, WeightLayout::kOutIn},
     {DType::kF32, WeightLayout::kInOut},
     {DType::kF16, WeightLayout::kInOut},
     {DType::kTgInt4, WeightLayout::kInOut},
 };
 
-bool Quantised(DType dtype) {
-  return dtype == DType::kQ8_0 || dtype == DType::kQ4_0;
+// n_in, or as many whole blocks as come nearest to it.
+std::int64_t WholeBlocks(DType dtype, std::int64_t n_in) {
+  if (!IsBlockQuantised(dtype)) return n_in;
+  const std::int64_t block = InfoOf(dtype).block_elements;
+  return (n_in + block - 1) / block * block;
 }
 
 struct Size {
@@ -47,7 +61,10 @@ struct Size {
 
 // Around every boundary: lanes, groups, tiles, chunks of k.
 std::vector<Size> SizesFor(DType dtype) {
-  if (Quantised(dtype)) {
+  if (InfoOf(dtype).block_elements == 256) {
+    return {{1, 256}, {16, 512}, {17, 256}, {50, 768}};
+  }
+  if (IsBlockQuantised(dtype)) {
     return {{1, 32}, {16, 64}, {17, 96}, {50, 320}, {64, 1056}};
   }
   return {{1, 1},    {16, 16},   {15, 31}, {17, 47},
@@ -106,7 +123,7 @@ TEST_P(MatmulTest, ARowIsTheSameAloneAndAmongOthers) {
 }
 
 TEST_P(MatmulTest, ColumnsMayBeSplitOverThreads) {
-  const Size size = Quantised(GetParam().dtype) ? Size{77, 96} : Size{77, 53};
+  const Size size = {77, WholeBlocks(GetParam().dtype, 53)};
   const TestWeights w = Make(size, 6);
   for (const int n_rows : {1, 12, 40}) {
     const auto x =
@@ -133,7 +150,7 @@ TEST_P(MatmulTest, ColumnsMayBeSplitOverThreads) {
 // each within half an ulp of a partial sum that is at most sum |w x|. The int8
 // formats add the rounding of the activations to steps of absmax / 127.
 TEST_P(MatmulTest, StaysNearAnExactSum) {
-  const Size size = Quantised(GetParam().dtype) ? Size{33, 320} : Size{33, 333};
+  const Size size = {33, WholeBlocks(GetParam().dtype, 333)};
   const TestWeights w = Make(size, 8);
   const auto in = static_cast<std::size_t>(size.n_in);
   const auto x = RandomFloats(in * 9, 9);
@@ -165,7 +182,7 @@ TEST_P(MatmulTest, StaysNearAnExactSum) {
           weight_sum += std::abs(weight);
         }
         double tolerance = magnitude * static_cast<double>(size.n_in) * 0x1p-24;
-        if (Quantised(GetParam().dtype)) {
+        if (IsBlockQuantised(GetParam().dtype)) {
           tolerance += weight_sum * largest / 127 / 2;
         }
         ASSERT_NEAR(y[r * 33 + n], sum, tolerance) << kernels->isa;
@@ -175,7 +192,7 @@ TEST_P(MatmulTest, StaysNearAnExactSum) {
 }
 
 TEST_P(MatmulTest, WeightsMayLieAtAnyAddress) {
-  const Size size = Quantised(GetParam().dtype) ? Size{18, 64} : Size{18, 37};
+  const Size size = {18, WholeBlocks(GetParam().dtype, 37)};
   const auto x = RandomFloats(static_cast<std::size_t>(20 * size.n_in), 10);
   for (const Kernels* kernels : AvailableKernels()) {
     std::vector<float> expected;
@@ -192,90 +209,11 @@ TEST_P(MatmulTest, WeightsMayLieAtAnyAddress) {
   }
 }
 
-class Int8MatmulTest : public testing::TestWithParam<DType> {};
-
-INSTANTIATE_TEST_SUITE_P(Formats, Int8MatmulTest,
-                         testing::Values(DType::kQ8_0, DType::kQ4_0));
-
-// Every code at an extreme: products that a saturating 16-bit instruction would
-// clip. With scales of 1 the float sum is exact too.
-TEST_P(Int8MatmulTest, ExtremeCodesAreExact) {
-  constexpr std::int64_t kIn = 128;
-  for (const int pattern : {0x00, 0x80, 0x7f, 0x81, 0xff, 0xf0, 0x0f, 0x88}) {
-    for (const bool alternate : {false, true}) {
-      TestWeights w =
-          MakeWeights(GetParam(), WeightLayout::kOutIn, 19, kIn, 12);
-      const int block = InfoOf(GetParam()).block_bytes;
-      auto* data = const_cast<std::byte*>(w.matrix.data);
-      for (std::int64_t i = 0; i < 19 * kIn / 32 * block; ++i) {
-        const bool flip = alternate && i % 2 == 1;
-        data[i] = static_cast<std::byte>(flip ? ~pattern : pattern);
-      }
-      for (std::int64_t b = 0; b < 19 * kIn / 32; ++b) {
-        StoreLe(data + b * block, ToF16(1.0f).bits);
-      }
-      std::vector<float> weights(kIn);
-      std::vector<float> x(kIn * 10);
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        // Absmax 127: scale 1, codes equal to the values.
-        x[i] = i / kIn % 2 == 0 ? 127.0f : (i % 3 == 0 ? -127.0f : 127.0f);
-      }
-      for (const Kernels* kernels : AvailableKernels()) {
-        const auto y = RunMatmul(*kernels, w.matrix, x, {.n_rows = 10});
-        for (std::int64_t n = 0; n < 19; ++n) {
-          kernels->dequantize_row(w.matrix, n, weights.data());
-          for (std::int64_t r = 0; r < 10; ++r) {
-            double sum = 0;
-            for (std::int64_t k = 0; k < kIn; ++k) {
-              sum += double{weights[k]} * x[r * kIn + k];
-            }
-            ASSERT_EQ(y[r * 19 + n], sum) << kernels->isa << ' ' << pattern;
-          }
-        }
-      }
-    }
-  }
-}
-
-TEST_P(Int8MatmulTest, PackedRowsAreTheSameBytesOnEveryIsa) {
-  auto x = RandomFloats(256, 13);
-  for (std::size_t i = 32; i < 64; ++i) x[i] = 0.0f;
-  for (std::size_t i = 64; i < 96; ++i) x[i] *= 1e-36f;
-  for (std::size_t i = 96; i < 128; ++i) x[i] *= 1e36f;
-  x[130] = 2.5f * 127.0f;  // ties: 0.5, 1.5, 2.5 steps
-  for (std::size_t i = 131; i < 160; ++i) {
-    x[i] = 2.5f * (static_cast<float>(i) - 144.5f);
-  }
-  x[160] = std::numeric_limits<float>::infinity();
-  x[200] = std::numeric_limits<float>::quiet_NaN();
-  const std::size_t bytes = ActiveKernels().packed_row_bytes(GetParam(), 256);
-  std::vector<std::byte> expected(bytes);
-  AvailableKernels()[0]->pack_row(GetParam(), x.data(), 256, expected.data());
-  for (const Kernels* kernels : AvailableKernels()) {
-    ASSERT_EQ(kernels->packed_row_bytes(GetParam(), 256), bytes);
-    std::vector<std::byte> packed(bytes);
-    kernels->pack_row(GetParam(), x.data(), 256, packed.data());
-    EXPECT_EQ(packed, expected) << kernels->isa;
-  }
-}
-
-TEST_P(Int8MatmulTest, ANanInputIsVisibleInItsRowOnly) {
-  const TestWeights w =
-      MakeWeights(GetParam(), WeightLayout::kOutIn, 20, 64, 14);
-  auto x = RandomFloats(64 * 3, 15);
-  x[64 + 40] = std::numeric_limits<float>::quiet_NaN();
-  for (const Kernels* kernels : AvailableKernels()) {
-    const auto y = RunMatmul(*kernels, w.matrix, x, {.n_rows = 3});
-    for (std::size_t i = 0; i < y.size(); ++i) {
-      EXPECT_EQ(std::isnan(y[i]), i / 20 == 1) << kernels->isa;
-    }
-  }
-}
-
 TEST(Matmul, DequantizedRowsAreTheSameOnEveryIsa) {
-  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16,
-                            DType::kQ8_0, DType::kQ4_0, DType::kTgInt4}) {
-    const std::int64_t n_in = Quantised(dtype) ? 96 : 53;
+  for (const Linear& linear : kLinears) {
+    if (linear.layout != WeightLayout::kOutIn) continue;
+    const DType dtype = linear.dtype;
+    const std::int64_t n_in = WholeBlocks(dtype, 53);
     const TestWeights w = MakeWeights(dtype, WeightLayout::kOutIn, 7, n_in, 16);
     for (std::int64_t row = 0; row < 7; ++row) {
       std::vector<float> expected(static_cast<std::size_t>(n_in));

@@ -103,6 +103,37 @@ inline void FillFloats(DType dtype, std::size_t n, std::mt19937& rng,
   }
 }
 
+// Where the f16 scales and minimums of a block lie; MXFP4 has none.
+inline std::vector<std::size_t> ScalePlaces(DType dtype) {
+  switch (dtype) {
+    case DType::kQ4_1:
+    case DType::kQ5_1:
+    case DType::kQ4_K:
+    case DType::kQ5_K:
+      return {0, 2};
+    case DType::kQ2_K:
+      return {80, 82};
+    case DType::kQ3_K:
+      return {108};
+    case DType::kQ6_K:
+      return {208};
+    case DType::kMXFP4:
+      return {};
+    default:
+      return {0};
+  }
+}
+
+// Puts scales of a sane size into a block of random bytes.
+inline void FillScales(DType dtype, std::mt19937& rng, std::byte* block) {
+  for (const std::size_t place : ScalePlaces(dtype)) {
+    StoreLe(block + place, RandomScale(rng).bits);
+  }
+  if (dtype == DType::kMXFP4) {
+    block[0] = static_cast<std::byte>(115 + rng() % 8);
+  }
+}
+
 inline TestWeights MakeWeights(DType dtype, WeightLayout layout,
                                std::int64_t n_out, std::int64_t n_in,
                                unsigned seed, std::size_t misalign = 2) {
@@ -116,9 +147,9 @@ inline TestWeights MakeWeights(DType dtype, WeightLayout layout,
   w.data = RandomBytes(misalign + n_blocks * block_bytes, seed + 1);
   std::byte* data = w.data.data() + misalign;
   if (block == 1) FillFloats(dtype, n, rng, data);
-  if (dtype == DType::kQ8_0 || dtype == DType::kQ4_0) {
+  if (IsBlockQuantised(dtype)) {
     for (std::size_t b = 0; b < n_blocks; ++b) {
-      StoreLe(data + b * block_bytes, RandomScale(rng).bits);
+      FillScales(dtype, rng, data + b * block_bytes);
     }
   }
   if (dtype == DType::kTgInt4) {

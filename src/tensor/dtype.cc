@@ -7,15 +7,30 @@
 namespace hearth {
 
 const DTypeInfo& InfoOf(DType dtype) {
-  static constexpr std::array<DTypeInfo, 6> kInfo = {{
+  static constexpr std::array<DTypeInfo, 17> kInfo = {{
       {"F32", 1, 4},
       {"F16", 1, 2},
       {"BF16", 1, 2},
       {"Q8_0", 32, 34},
       {"Q4_0", 32, 18},
       {"TG_INT4", 64, 32},
+      {"Q4_1", 32, 20},
+      {"Q5_0", 32, 22},
+      {"Q5_1", 32, 24},
+      {"Q2_K", 256, 84},
+      {"Q3_K", 256, 110},
+      {"Q4_K", 256, 144},
+      {"Q5_K", 256, 176},
+      {"Q6_K", 256, 210},
+      {"IQ4_NL", 32, 18},
+      {"IQ4_XS", 256, 136},
+      {"MXFP4", 32, 17},
   }};
   return kInfo[static_cast<std::size_t>(dtype)];
+}
+
+bool IsBlockQuantised(DType dtype) {
+  return InfoOf(dtype).block_elements > 1 && dtype != DType::kTgInt4;
 }
 
 std::optional<std::uint64_t> BytesOf(DType dtype, std::uint64_t n) {

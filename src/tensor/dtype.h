@@ -20,6 +20,18 @@ enum class DType : std::uint8_t {
   // .tinygpt int4: 64 values in 32 bytes of nibbles (low nibble first); the f16
   // scales lie in an array of their own (WeightMatrix::scales).
   kTgInt4 = 5,
+  // GGUF's other block formats: docs/formats/tensor-types.md.
+  kQ4_1 = 6,
+  kQ5_0 = 7,
+  kQ5_1 = 8,
+  kQ2_K = 9,
+  kQ3_K = 10,
+  kQ4_K = 11,
+  kQ5_K = 12,
+  kQ6_K = 13,
+  kIQ4_NL = 14,
+  kIQ4_XS = 15,
+  kMXFP4 = 16,
 };
 
 struct DTypeInfo {
@@ -29,6 +41,9 @@ struct DTypeInfo {
 };
 
 const DTypeInfo& InfoOf(DType dtype);
+
+// A format of GGUF that packs several values into a block with its scale.
+bool IsBlockQuantised(DType dtype);
 
 // Bytes of `n` values; nothing when n is no multiple of the block or the size
 // overflows.

@@ -4,6 +4,8 @@
 #include "kernels/generic/math.inl"
 #include "kernels/generic/formats.inl"
 #include "kernels/generic/pack.inl"
+#include "kernels/generic/block_formats.inl"
+#include "kernels/generic/k_formats.inl"
 #include "kernels/generic/matmul_int8.inl"
 #include "kernels/generic/matmul_float.inl"
 #include "kernels/generic/matmul_columns.inl"

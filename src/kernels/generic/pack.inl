@@ -1,10 +1,10 @@
 // Activations as the matmuls take them.
 //
 //   float weights  float[n_in], padded with zeros to a multiple of 16
-//   int8 weights   per group of 32: the int8 codes, their float scale, and an
-//                  int32 -bias * sum(codes), where bias is what the weight
-//                  codes have too much (128 for Q8_0 as unsigned, 8 for Q4_0).
-//                  Together, so that a row needs one pointer.
+//   block formats  per group of 32: the int8 codes, their float scale, and what
+//                  the format needs of sum(codes), for the whole group or for
+//                  each half of it (see PackShape). Together, so that a row
+//                  needs one pointer.
 // Rows are padded to 64 bytes.
 
 inline constexpr std::int64_t kGroup = 32;
@@ -13,12 +13,50 @@ constexpr std::int64_t RoundUp(std::int64_t n, std::int64_t to) {
   return (n + to - 1) / to * to;
 }
 
-bool IsInt8(DType weight) {
-  return weight == DType::kQ8_0 || weight == DType::kQ4_0;
+struct PackShape {
+  int sums;  // 1, or 2 where weight scales span 16 values
+  // With minimums: float scale * sum(codes). Without: int32 -bias * sum(codes).
+  bool minimums;
+  std::int32_t bias;  // what the weight codes have too much
+
+  std::int64_t group_bytes() const { return kGroup + 4 + 4 * sums; }
+};
+
+PackShape PackShapeOf(DType weight) {
+  switch (weight) {
+    case DType::kQ8_0:
+    case DType::kIQ4_NL:
+    case DType::kIQ4_XS:
+      return {1, false, 128};  // signed codes made unsigned
+    case DType::kQ4_0:
+      return {1, false, 8};
+    case DType::kQ5_0:
+      return {1, false, 16};
+    case DType::kMXFP4:
+      return {1, false, 12};
+    case DType::kQ4_1:
+    case DType::kQ5_1:
+    case DType::kQ4_K:
+    case DType::kQ5_K:
+      return {1, true, 0};
+    case DType::kQ6_K:
+      return {2, false, 32};
+    case DType::kQ3_K:
+      return {2, false, 4};
+    case DType::kQ2_K:
+      return {2, true, 0};
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kTgInt4:
+      break;
+  }
+  return {};
 }
 
+template <int kSums>
 struct PackedGroup {
-  static constexpr std::int64_t kBytes = kGroup + 8;
+  static constexpr std::int64_t kBytes = kGroup + 4 + 4 * kSums;
 
   const std::byte* p;
 
@@ -26,21 +64,26 @@ struct PackedGroup {
     return reinterpret_cast<const std::int8_t*>(p);
   }
   float scale() const { return LoadLe<float>(p + kGroup); }
-  std::int32_t start() const { return LoadLe<std::int32_t>(p + kGroup + 4); }
+  std::int32_t start(int i) const {
+    return LoadLe<std::int32_t>(p + kGroup + 4 + 4 * i);
+  }
+  float sum(int i) const { return LoadLe<float>(p + kGroup + 4 + 4 * i); }
 };
 
 std::size_t PackedRowBytes(DType weight, std::int64_t n_in) {
   const std::int64_t bytes =
-      IsInt8(weight) ? n_in / kGroup * PackedGroup::kBytes : n_in * 4;
+      IsBlockQuantised(weight)
+          ? n_in / kGroup * PackShapeOf(weight).group_bytes()
+          : n_in * 4;
   std::int64_t padded = RoundUp(bytes, 64);
   // Rows a multiple of the L1 way size apart would all fall into one set.
   if (padded % 2048 == 0) padded += 64;
   return static_cast<std::size_t>(padded);
 }
 
-// Writes 32 codes; returns their sum and the scale.
-HEARTH_INLINE std::int32_t PackGroup(const float* x, std::int8_t* codes,
-                                     float* scale) {
+// Writes 32 codes and the scale; sums: of the codes of each half.
+HEARTH_INLINE void PackGroup(const float* x, std::int8_t* codes, float* scale,
+                             std::int32_t* sums) {
   const Floats a = Load(x);
   const Floats b = Load(x + kLanes);
   const float largest = ReduceMax(Max(Abs(a), Max(Abs(b), Splat(0.0f))));
@@ -63,26 +106,35 @@ HEARTH_INLINE std::int32_t PackGroup(const float* x, std::int8_t* codes,
     *scale = std::numeric_limits<float>::quiet_NaN();
   }
   const Floats magic = Splat(0x1.8p23f);
-  return static_cast<std::int32_t>(
-      ReduceAdd(Add(Sub(code_a, magic), Sub(code_b, magic))));
+  sums[0] = static_cast<std::int32_t>(ReduceAdd(Sub(code_a, magic)));
+  sums[1] = static_cast<std::int32_t>(ReduceAdd(Sub(code_b, magic)));
 }
 
 void PackRow(DType weight, const float* x, std::int64_t n_in,
              std::byte* packed) {
-  if (!IsInt8(weight)) {
+  if (!IsBlockQuantised(weight)) {
     const std::size_t bytes = static_cast<std::size_t>(n_in) * 4;
     std::memcpy(packed, x, bytes);
     std::memset(packed + bytes, 0, PackedRowBytes(weight, n_in) - bytes);
     return;
   }
-  const std::int32_t bias = weight == DType::kQ8_0 ? 128 : 8;
+  const PackShape shape = PackShapeOf(weight);
   std::byte* out = packed;
-  for (std::int64_t k = 0; k < n_in; k += kGroup, out += PackedGroup::kBytes) {
+  for (std::int64_t k = 0; k < n_in; k += kGroup) {
     float scale;
-    const std::int32_t sum =
-        PackGroup(x + k, reinterpret_cast<std::int8_t*>(out), &scale);
+    std::int32_t sums[2];
+    PackGroup(x + k, reinterpret_cast<std::int8_t*>(out), &scale, sums);
     StoreLe(out + kGroup, scale);
-    StoreLe(out + kGroup + 4, -bias * sum);
+    if (shape.sums == 1) sums[0] += sums[1];
+    for (int i = 0; i < shape.sums; ++i) {
+      std::byte* to = out + kGroup + 4 + 4 * i;
+      if (shape.minimums) {
+        StoreLe(to, scale * static_cast<float>(sums[i]));
+      } else {
+        StoreLe(to, -shape.bias * sums[i]);
+      }
+    }
+    out += shape.group_bytes();
   }
   std::memset(
       out, 0,

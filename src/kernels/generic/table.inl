@@ -25,18 +25,17 @@ void Matmul(const WeightMatrix& w, const std::byte* packed, int n_rows,
       return run(MatmulFloat<Bf16Run>, MatmulColumns<Bf16Run>);
     case DType::kTgInt4:
       return run(MatmulFloat<TgInt4Run>, MatmulColumns<TgInt4Run>);
-    case DType::kQ8_0:
-      return MatmulInt8<Q8Blocks>(w, packed, n_rows, n_begin, n_end, out,
-                                  scratch);
-    case DType::kQ4_0:
-      return MatmulInt8<Q4Blocks>(w, packed, n_rows, n_begin, n_end, out,
-                                  scratch);
+    default:
+      return WithBlocks(w.dtype, [&](auto blocks) {
+        MatmulInt8<decltype(blocks)>(w, packed, n_rows, n_begin, n_end, out,
+                                     scratch);
+      });
   }
 }
 
 std::size_t MatmulScratchBytes(const WeightMatrix& w, int n_rows) {
-  if (IsInt8(w.dtype)) {
-    return Int8ScratchBytes(w.n_in, n_rows);
+  if (IsBlockQuantised(w.dtype)) {
+    return Int8ScratchBytes(w.dtype, w.n_in, n_rows);
   }
   return w.layout == WeightLayout::kOutIn ? FloatScratchBytes(n_rows) : 0;
 }
@@ -46,24 +45,6 @@ void DequantizeRun(const Run& run, std::int64_t n, float* out) {
   ForEachVector(n, [&](std::int64_t i, int count) {
     StoreUpTo(out + i, count == kLanes ? run.At(i) : run.AtN(i, count), count);
   });
-}
-
-// f16 scale, then codes: int8, or nibbles less 8 (low halves first).
-void DequantizeBlocks(DType dtype, const std::byte* row, std::int64_t n_in,
-                      float* out) {
-  const int bytes = InfoOf(dtype).block_bytes;
-  for (std::int64_t g = 0; g < n_in / kGroup; ++g, row += bytes) {
-    const float scale = ToFloat(F16{LoadLe<std::uint16_t>(row)});
-    float* values = out + g * kGroup;
-    for (int i = 0; i < kGroup; ++i) {
-      const int code =
-          dtype == DType::kQ8_0
-              ? static_cast<std::int8_t>(row[2 + i])
-              : ((std::to_integer<int>(row[2 + i % 16]) >> (i / 16 * 4)) & 15) -
-                    8;
-      values[i] = scale * static_cast<float>(code);
-    }
-  }
 }
 
 void DequantizeRow(const WeightMatrix& w, std::int64_t row, float* out) {
@@ -77,11 +58,12 @@ void DequantizeRow(const WeightMatrix& w, std::int64_t row, float* out) {
       return DequantizeRun(RunOf<Bf16Run>(w).From(first), w.n_in, out);
     case DType::kTgInt4:
       return DequantizeRun(RunOf<TgInt4Run>(w).From(first), w.n_in, out);
-    case DType::kQ8_0:
-    case DType::kQ4_0:
+    default: {
+      const DTypeInfo& info = InfoOf(w.dtype);
       return DequantizeBlocks(
-          w.dtype, w.data + first / kGroup * InfoOf(w.dtype).block_bytes,
+          w.dtype, w.data + first / info.block_elements * info.block_bytes,
           w.n_in, out);
+    }
   }
 }
 

@@ -43,3 +43,46 @@ HEARTH_INLINE Bytes64 LowNibbles(Bytes64 a) {
 HEARTH_INLINE Bytes64 HighNibbles(Bytes64 a) {
   return {_mm512_and_si512(_mm512_srli_epi16(a.v, 4), _mm512_set1_epi8(15))};
 }
+
+template <unsigned kFrom, unsigned kCount, unsigned kTo>
+HEARTH_INLINE Bytes64 MoveBits(Bytes64 a) {
+  constexpr auto kMask = static_cast<char>(((1u << kCount) - 1u) << kTo);
+  __m512i v = a.v;
+  if constexpr (kFrom > kTo) v = _mm512_srli_epi16(v, kFrom - kTo);
+  if constexpr (kFrom < kTo) v = _mm512_slli_epi16(v, kTo - kFrom);
+  return {_mm512_and_si512(v, _mm512_set1_epi8(kMask))};
+}
+HEARTH_INLINE Bytes64 OrBytes(Bytes64 a, Bytes64 b) {
+  return {_mm512_or_si512(a.v, b.v)};
+}
+HEARTH_INLINE Bytes64 LookUp16(const std::int8_t* table, Bytes64 codes) {
+  const __m128i values =
+      _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
+  return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(values), codes.v)};
+}
+template <int kNibble>
+HEARTH_INLINE Bytes64 SpreadNibble(Bytes64 a) {
+  constexpr int kAll = 0x01010101;
+  constexpr int kByte = kNibble / 2 * kAll;
+  const __m512i from = _mm512_broadcast_i32x4(_mm_setr_epi32(
+      kByte, kByte + 4 * kAll, kByte + 8 * kAll, kByte + 12 * kAll));
+  constexpr auto kBits =
+      static_cast<std::int32_t>(kNibble % 2 ? 0x80402010u : 0x08040201u);
+  const __mmask64 set = _mm512_test_epi8_mask(_mm512_shuffle_epi8(a.v, from),
+                                              _mm512_set1_epi32(kBits));
+  return {_mm512_maskz_mov_epi8(set, _mm512_set1_epi8(16))};
+}
+template <unsigned kByte>
+HEARTH_INLINE Ints UnitByte(Bytes64 a) {
+  return {_mm512_and_si512(_mm512_srli_epi32(a.v, 8 * kByte),
+                           _mm512_set1_epi32(255))};
+}
+template <unsigned kByte>
+HEARTH_INLINE Ints UnitSignedByte(Bytes64 a) {
+  return {_mm512_srai_epi32(_mm512_slli_epi32(a.v, 24 - 8 * kByte), 24)};
+}
+template <unsigned kHalf>
+HEARTH_INLINE Floats UnitHalf(Bytes64 a) {
+  const __m512i low = kHalf ? _mm512_srli_epi32(a.v, 16) : a.v;
+  return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(low))};
+}

@@ -53,6 +53,65 @@ HEARTH_INLINE Bytes64 HighNibbles(Bytes64 a) {
   return a;
 }
 
+// --- Unpacking block formats -------------------------------------------------
+// Bits [kFrom, kFrom + kCount) of every byte, moved to kTo; zeros around them.
+template <unsigned kFrom, unsigned kCount, unsigned kTo>
+HEARTH_INLINE Bytes64 MoveBits(Bytes64 a) {
+  constexpr unsigned kMask = (1u << kCount) - 1u;
+  for (std::uint8_t& byte : a.v) {
+    byte = static_cast<std::uint8_t>(((byte >> kFrom) & kMask) << kTo);
+  }
+  return a;
+}
+HEARTH_INLINE Bytes64 OrBytes(Bytes64 a, Bytes64 b) {
+  for (int i = 0; i < 64; ++i) a.v[i] = a.v[i] | b.v[i];
+  return a;
+}
+// table[code] for codes 0..15.
+HEARTH_INLINE Bytes64 LookUp16(const std::int8_t* table, Bytes64 codes) {
+  for (std::uint8_t& byte : codes.v) {
+    byte = static_cast<std::uint8_t>(table[byte]);
+  }
+  return codes;
+}
+// Of every 4-byte unit: byte i is 16 where bit 4 * kNibble + i is set, else 0.
+template <int kNibble>
+HEARTH_INLINE Bytes64 SpreadNibble(Bytes64 a) {
+  Bytes64 r;
+  for (int i = 0; i < 64; ++i) {
+    const int bit = 4 * (kNibble % 2) + i % 4;
+    const int byte = a.v[i / 4 * 4 + kNibble / 2];
+    r.v[i] = static_cast<std::uint8_t>(((byte >> bit) & 1) << 4);
+  }
+  return r;
+}
+// Lane n from the 4-byte unit n: its byte kByte, unsigned or signed, or the f16
+// in its half kHalf.
+template <int kByte>
+HEARTH_INLINE Ints UnitByte(Bytes64 a) {
+  Ints r;
+  for (int n = 0; n < kLanes; ++n) r.v[n] = a.v[4 * n + kByte];
+  return r;
+}
+template <int kByte>
+HEARTH_INLINE Ints UnitSignedByte(Bytes64 a) {
+  Ints r;
+  for (int n = 0; n < kLanes; ++n) {
+    r.v[n] = static_cast<std::int8_t>(a.v[4 * n + kByte]);
+  }
+  return r;
+}
+template <int kHalf>
+HEARTH_INLINE Floats UnitHalf(Bytes64 a) {
+  Floats r;
+  for (int n = 0; n < kLanes; ++n) {
+    const int low = a.v[4 * n + 2 * kHalf];
+    const int high = a.v[4 * n + 2 * kHalf + 1];
+    r.v[n] = ToFloat(F16{static_cast<std::uint16_t>(low | high << 8)});
+  }
+  return r;
+}
+
 // Unsigned codes 0..127 times activations -127..127, added to acc.
 HEARTH_INLINE Ints DotUnsigned(Ints acc, Bytes64 codes, const std::int8_t* x) {
   for (int n = 0; n < kLanes; ++n) {
