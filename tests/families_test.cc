@@ -1,34 +1,43 @@
-// Every family against the reference that its fixture holds: logits of another
-// implementation, from Hugging Face's form and after conversion to GGUF.
+// Every family against a reference that hearth had no part in: logits that
+// transformers computed (models/hf) or a double-precision forward in numpy
+// (models/made, tools/make_family_models.py); from Hugging Face's form and after
+// conversion to GGUF.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "hearth/engine.h"
+#include "cache/kv_sequence.h"
+#include "model/forward.h"
+#include "model/io/gguf_export.h"
 #include "model/io/safetensors.h"
+#include "model/loader.h"
+#include "tensor/half.h"
 #include "testing/model_paths.h"
+#include "testing/temp_dir.h"
 
 namespace hearth {
 namespace {
 
+// How the reference rounded its rotary frequencies.
+enum class Rounding { kExact, kBf16, kF16 };
+
 struct Fixture {
   const char* name;
-  RopeRounding rounding;  // as the reference rounded its frequencies
+  Rounding rounding;
   double tolerance;
 };
-
-void PrintTo(const Fixture& fixture, std::ostream* out) {
-  *out << fixture.name;
-}
 
 // In the repository, or else where the whole collection lies.
 std::string DirectoryOf(const std::string& name) {
   for (const std::string& root :
-       {kTestData + "/models/hf/", std::string(HEARTH_SHARED "/fixtures/hf/")}) {
+       {kTestData + "/models/hf/", kTestData + "/models/made/",
+        std::string(HEARTH_SHARED "/fixtures/hf/")}) {
     if (std::filesystem::exists(root + name + "/reference.safetensors")) {
       return root + name;
     }
@@ -46,26 +55,6 @@ std::vector<T> Values(const SafetensorsFile& file, const char* name) {
   return values;
 }
 
-double LargestDifference(std::span<const float> a, std::span<const float> b) {
-  EXPECT_EQ(a.size(), b.size());
-  double largest = 0;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    largest = std::max(largest, std::abs(static_cast<double>(a[i]) -
-                                         static_cast<double>(b[i])));
-  }
-  return largest;
-}
-
-// How far the best logit of `row` is above the second.
-double Lead(std::span<const float> row) {
-  std::vector<float> sorted(row.begin(), row.end());
-  std::nth_element(sorted.begin(), sorted.begin() + 1, sorted.end(),
-                   std::greater<>());
-  return static_cast<double>(
-             *std::max_element(sorted.begin(), sorted.begin() + 1)) -
-         static_cast<double>(sorted[1]);
-}
-
 struct Reference {
   std::vector<std::int32_t> ids, greedy;
   std::vector<float> logits, last_logits;
@@ -79,61 +68,172 @@ Reference ReadReference(const std::string& dir) {
           Values<float>(*file, "logits"), Values<float>(*file, "last_logits")};
 }
 
-void CheckAgainst(const Reference& reference, const std::string& model,
-                  const Fixture& fixture) {
-  auto engine = Engine::Open(
-      {.model_path = model, .rope_rounding = fixture.rounding});
-  ASSERT_TRUE(engine.ok()) << engine.error().message;
-  // In uneven steps: windows and experts must not see where they are cut.
-  const std::vector<int> steps = {37, 1, 64};
-  const auto logits = (*engine)->Logits(reference.ids, steps);
-  ASSERT_TRUE(logits.ok()) << logits.error().message;
-  const double difference = LargestDifference(*logits, reference.logits);
-  ::testing::Test::RecordProperty("difference", std::to_string(difference));
-  std::printf("  %s: largest difference %.2g\n", fixture.name, difference);
-  EXPECT_LT(difference, fixture.tolerance);
-
-  // Along the reference's own continuation, so that one near tie does not make
-  // all that follows incomparable.
-  std::vector<std::int32_t> all = reference.ids;
-  all.insert(all.end(), reference.greedy.begin(), reference.greedy.end());
-  const auto after = (*engine)->Logits(all, {});
-  ASSERT_TRUE(after.ok());
-  const auto vocab = static_cast<std::size_t>((*engine)->info().vocab_size);
-  const std::span<const float> rows(*after);
-  for (std::size_t i = 0; i < reference.greedy.size(); ++i) {
-    const auto row =
-        rows.subspan((reference.ids.size() + i - 1) * vocab, vocab);
-    const auto best = std::max_element(row.begin(), row.end()) - row.begin();
-    if (best != reference.greedy[i]) {
-      EXPECT_LT(Lead(row), fixture.tolerance) << "greedy step " << i;
+// As the engine prepares a model: the context decides, then the rounding.
+LoadedModel Load(const std::string& path, Rounding rounding) {
+  auto model = LoadModel(path);
+  EXPECT_TRUE(model.ok()) << model.error().message;
+  if (!model.ok()) return {};
+  ModelConfig& config = model->config;
+  config.rope.UseForContext(config.context_length);
+  for (RopeConfig* rope : {&config.rope, &config.local_rope}) {
+    for (float& f : rope->inv_freq) {
+      if (rounding == Rounding::kBf16) f = ToFloat(ToBF16(f));
+      if (rounding == Rounding::kF16) f = ToFloat(ToF16(f));
     }
   }
-  EXPECT_LT(LargestDifference(rows.last(vocab), reference.last_logits),
-            fixture.tolerance);
+  return std::move(*model);
 }
 
-class Families : public ::testing::TestWithParam<Fixture> {};
+// Logits of all tokens, computed in steps of at most `step`.
+std::vector<float> Logits(const LoadedModel& model,
+                          const std::vector<std::int32_t>& ids, int step,
+                          int threads) {
+  ThreadPool pool(threads);
+  Forward forward(model, pool);
+  const KvSpec spec{.n_kv_layers = model.config.n_layers,
+                    .n_kv_heads = model.config.n_kv_heads,
+                    .head_dim = model.config.head_dim,
+                    .block_tokens = 16};
+  const auto sequence =
+      MakeConcatSequence(spec, static_cast<int>(ids.size()));
+  const auto vocab = static_cast<std::size_t>(model.config.vocab_size);
+  std::vector<float> logits(ids.size() * vocab);
+  for (std::size_t at = 0; at < ids.size();) {
+    const std::size_t n =
+        std::min(ids.size() - at, static_cast<std::size_t>(step));
+    const auto done =
+        forward.Step(std::span(ids).subspan(at, n), *sequence, LogitRows::kAll,
+                     logits.data() + at * vocab);
+    EXPECT_TRUE(done.ok()) << done.error().message;
+    at += n;
+  }
+  return logits;
+}
 
-TEST_P(Families, LogitsAndGreedyContinuationEqualTheReference) {
-  const std::string dir = DirectoryOf(GetParam().name);
-  if (dir.empty()) GTEST_SKIP() << "no such fixture here";
-  CheckAgainst(ReadReference(dir), dir, GetParam());
+double LargestDifference(std::span<const float> a, std::span<const float> b) {
+  EXPECT_EQ(a.size(), b.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    const double d =
+        std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    if (!(d <= largest)) largest = d;  // a NaN is the largest of all
+  }
+  return largest;
+}
+
+// How far the best of `row` is above the second.
+float Lead(std::span<const float> row) {
+  std::vector<float> sorted(row.begin(), row.end());
+  std::partial_sort(sorted.begin(), sorted.begin() + 2, sorted.end(),
+                    std::greater<>());
+  return sorted[0] - sorted[1];
+}
+
+void CheckAgainst(const Reference& reference, const LoadedModel& model,
+                  double tolerance) {
+  ASSERT_FALSE(model.weights.layers.empty());
+  // Along the reference's own continuation, so that one near tie does not make
+  // all that follows incomparable.
+  std::vector<std::int32_t> ids = reference.ids;
+  ids.insert(ids.end(), reference.greedy.begin(), reference.greedy.end());
+  const std::vector<float> logits = Logits(model, ids, 512, 1);
+  const std::span<const float> all(logits);
+  EXPECT_LT(LargestDifference(all.first(reference.logits.size()),
+                              reference.logits),
+            tolerance);
+  const auto vocab = static_cast<std::size_t>(model.config.vocab_size);
+  for (std::size_t i = 0; i < reference.greedy.size(); ++i) {
+    const auto row = all.subspan((reference.ids.size() + i - 1) * vocab, vocab);
+    const auto best = std::max_element(row.begin(), row.end()) - row.begin();
+    if (best != reference.greedy[i]) {
+      EXPECT_LT(Lead(row), tolerance) << "greedy step " << i;
+    }
+  }
+  EXPECT_LT(LargestDifference(all.last(vocab), reference.last_logits),
+            tolerance);
+}
+
+class Families : public ::testing::TestWithParam<Fixture> {
+ protected:
+  void SetUp() override {
+    dir_ = DirectoryOf(GetParam().name);
+    if (dir_.empty()) GTEST_SKIP() << "no such fixture here";
+  }
+  std::string dir_;
+};
+
+TEST_P(Families, EqualsTheReference) {
+  CheckAgainst(ReadReference(dir_), Load(dir_, GetParam().rounding),
+               GetParam().tolerance);
+}
+
+TEST_P(Families, EqualsTheReferenceAfterConversionToGguf) {
+  const TempDir temp;
+  const std::string path = temp.path() + "/model.gguf";
+  const auto model = LoadModel(dir_);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  const auto written = ExportGguf(*model, {}, path);
+  ASSERT_TRUE(written.ok()) << written.error().message;
+  const LoadedModel gguf = Load(path, GetParam().rounding);
+  CheckAgainst(ReadReference(dir_), gguf, GetParam().tolerance);
+
+  // Once more, from GGUF to GGUF: nothing is left to change.
+  const std::string again = temp.path() + "/again.gguf";
+  ASSERT_TRUE(ExportGguf(*LoadModel(path), {}, again).ok());
+  const auto first = MappedFile::Open(path), second = MappedFile::Open(again);
+  EXPECT_TRUE(std::ranges::equal(first->bytes(), second->bytes()));
+}
+
+TEST_P(Families, StepsAndThreadsDoNotMatter) {
+  const LoadedModel model = Load(dir_, GetParam().rounding);
+  const std::vector<std::int32_t> ids = ReadReference(dir_).ids;
+  const std::vector<float> whole = Logits(model, ids, 512, 1);
+  for (const int step : {37, 1}) {
+    for (const int threads : {1, 3}) {
+      const std::vector<float> cut = Logits(model, ids, step, threads);
+      ASSERT_EQ(std::memcmp(whole.data(), cut.data(),
+                            whole.size() * sizeof(float)),
+                0)
+          << "steps of " << step << ", threads: " << threads;
+    }
+  }
+}
+
+// Beyond one attention segment of 512 tokens; the window hides whole segments.
+TEST(FamiliesInALongContext, WindowsAndSinksAreTheSameHoweverItWasCut) {
+  for (const char* name : {"mistral", "gpt_oss", "gemma3"}) {
+    const LoadedModel model = Load(DirectoryOf(name), Rounding::kExact);
+    std::vector<std::int32_t> ids;
+    for (int i = 0; i < 900; ++i) ids.push_back(i * 7919 % 384);
+    const std::vector<float> whole = Logits(model, ids, 512, 1);
+    for (const int step : {300, 45}) {
+      const std::vector<float> cut = Logits(model, ids, step, 3);
+      ASSERT_EQ(std::memcmp(whole.data(), cut.data(),
+                            whole.size() * sizeof(float)),
+                0)
+          << name << ", steps of " << step;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
     All, Families,
-    ::testing::Values(Fixture{"llama", RopeRounding::kBf16, 2e-3},
-                      Fixture{"mistral", RopeRounding::kBf16, 2e-3},
-                      Fixture{"qwen2", RopeRounding::kBf16, 2e-3},
-                      Fixture{"qwen3", RopeRounding::kBf16, 2e-3},
-                      Fixture{"qwen3_moe", RopeRounding::kBf16, 5e-3},
-                      Fixture{"gemma3", RopeRounding::kExact, 5e-3},
-                      Fixture{"phi3", RopeRounding::kFp16, 2e-3},
-                      Fixture{"smollm3", RopeRounding::kBf16, 2e-3},
-                      Fixture{"gpt2", RopeRounding::kExact, 2e-3},
-                      Fixture{"gpt_oss", RopeRounding::kBf16, 5e-3}),
-    [](const auto& info) { return std::string(info.param.name); });
+    ::testing::Values(Fixture{"llama", Rounding::kBf16, 2e-3},
+                      Fixture{"mistral", Rounding::kBf16, 2e-3},
+                      Fixture{"qwen2", Rounding::kBf16, 2e-3},
+                      Fixture{"qwen3", Rounding::kBf16, 2e-3},
+                      Fixture{"qwen3_moe", Rounding::kBf16, 5e-3},
+                      Fixture{"gemma3", Rounding::kExact, 5e-3},
+                      Fixture{"phi3", Rounding::kF16, 2e-3},
+                      Fixture{"smollm3", Rounding::kBf16, 2e-3},
+                      Fixture{"gpt2", Rounding::kExact, 2e-3},
+                      Fixture{"gpt_oss", Rounding::kBf16, 5e-3},
+                      Fixture{"gemma2", Rounding::kExact, 1e-4},
+                      Fixture{"olmo2", Rounding::kExact, 1e-4},
+                      Fixture{"granite", Rounding::kExact, 1e-4},
+                      Fixture{"llama_yarn", Rounding::kExact, 1e-4},
+                      Fixture{"phi3_longrope", Rounding::kExact, 1e-4}),
+    [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace hearth
