@@ -107,11 +107,11 @@ TEST(GgufModel, TensorWithoutUseIsRefusedByName) {
 
 TEST(GgufModel, UnsupportedTensorTypeIsRefusedByName) {
   GgufBuilder b = TinyGgufHeader({.layers = 1, .d_model = 256}, "llama");
-  b.Tensor("token_embd.weight", {256, 256}, 12,
-           std::vector<std::byte>(256 * 144));
+  b.Tensor("token_embd.weight", {256, 256}, 16,
+           std::vector<std::byte>(256 * 66));
   const auto bytes = b.Build();
   const auto model = LoadGguf(bytes, "m");
-  ExpectRefused(model, Code::kUnsupported, "Q4_K");
+  ExpectRefused(model, Code::kUnsupported, "IQ2_XXS");
   ExpectRefused(model, Code::kUnsupported, "token_embd.weight");
   ExpectRefused(model, Code::kUnsupported, "Q8_0");
 }

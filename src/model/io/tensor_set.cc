@@ -10,7 +10,9 @@
 namespace hearth {
 namespace {
 
-constexpr char kSupportedTypes[] = "F32, F16, BF16, Q8_0 and Q4_0";
+constexpr char kSupportedTypes[] =
+    "F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL, "
+    "IQ4_XS and MXFP4";
 
 std::uint64_t ElementsOf(const std::vector<std::uint64_t>& shape) {
   std::uint64_t n = 1;
@@ -169,7 +171,7 @@ Result<WeightMatrix> TensorSet::Embedding(std::string_view name,
 Result<std::vector<float>> TensorSet::Floats(
     std::string_view name, std::span<const std::uint64_t> shape) {
   HEARTH_ASSIGN(const SourceTensor* tensor, Take(name, shape));
-  if (*tensor->dtype == DType::kQ8_0 || *tensor->dtype == DType::kQ4_0) {
+  if (IsBlockQuantised(*tensor->dtype)) {
     return {Code::kUnsupported, label_ + ": tensor " + Quoted(name) +
                                     " has type " + tensor->type +
                                     "; vectors must be F32, F16 or BF16"};
