@@ -34,6 +34,8 @@ void AddDetokenize(CLI::App& app, int& exit_code);
 void AddTemplate(CLI::App& app, int& exit_code);
 void AddChat(CLI::App& app, int& exit_code);
 void AddCache(CLI::App& app, int& exit_code);
+void AddConvert(CLI::App& app, int& exit_code);
+void AddQuantize(CLI::App& app, int& exit_code);
 void AddInit(CLI::App& app, int& exit_code);
 
 }  // namespace hearth::cli

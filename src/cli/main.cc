@@ -50,6 +50,8 @@ int main(int argc, char** argv) {
   AddDetokenize(app, exit_code);
   AddCache(app, exit_code);
   AddTemplate(app, exit_code);
+  AddConvert(app, exit_code);
+  AddQuantize(app, exit_code);
   AddInit(app, exit_code);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,39 @@
+// From one model file to another: other containers, other number formats.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hearth/result.h"
+
+namespace hearth {
+
+struct ConvertReport {
+  // What a reader of the result should know, one line each: tensors that kept
+  // or got another number format than asked for, tensors that were quantised
+  // before.
+  std::vector<std::string> notes;
+  std::size_t n_tensors = 0;
+};
+
+// Writes any loadable model as GGUF with its matrices in `type`: "Q8_0",
+// "Q4_0", "Q4_K" or "Q6_K".
+//   - The token embedding and the output matrix: Q8_0 for Q8_0, else Q6_K.
+//   - Vectors, positions and routers of experts stay as they are.
+//   - Rows that do not fit a type's blocks: Q4_K becomes Q5_0, Q6_K becomes
+//     Q8_0; rows of no whole 32 values stay as they are. Each is noted.
+// kInvalidArgument for another type, and for weights that are not finite or
+// beyond what f16 scales can express; kUnsupported, by name, for a model that
+// GGUF cannot express. `out` appears whole or not at all.
+Result<ConvertReport> QuantizeModel(const std::string& in,
+                                    const std::string& out,
+                                    std::string_view type);
+
+// Writes the model in another container; its numbers keep their formats.
+// `out` decides: "x.gguf", "x.tinygpt", anything else is a Hugging Face
+// directory. kUnsupported, by name, for what a container cannot express.
+Result<ConvertReport> ConvertModel(const std::string& in,
+                                   const std::string& out);
+
+}  // namespace hearth

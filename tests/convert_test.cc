@@ -1,0 +1,180 @@
+// hearth quantize and hearth convert: what they write loads, means the same,
+// and says what it could not do.
+#include "hearth/convert.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "hearth/engine.h"
+#include "testing/model_paths.h"
+#include "testing/temp_dir.h"
+
+namespace hearth {
+namespace {
+
+const std::string kTinyQ2K = kTestData + "/gguf/tinyl-Q2_K.gguf";
+
+std::vector<std::int32_t> SomeIds(int vocab_size) {
+  std::vector<std::int32_t> ids;
+  for (int i = 0; i < 40; ++i) ids.push_back((i * i * 7 + 11) % vocab_size);
+  return ids;
+}
+
+std::vector<float> LogitsOf(const std::string& path) {
+  auto engine = Engine::Open({.model_path = path});
+  EXPECT_TRUE(engine.ok()) << engine.error().message;
+  if (!engine.ok()) return {};
+  auto logits = (*engine)->Logits(SomeIds((*engine)->info().vocab_size), {});
+  EXPECT_TRUE(logits.ok());
+  return std::move(*logits);
+}
+
+// Root mean square of the difference over that of `a`.
+double Distance(const std::vector<float>& a, const std::vector<float>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    difference += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
+    size += double{a[i]} * a[i];
+  }
+  return std::sqrt(difference / size);
+}
+
+std::map<std::string, std::uint64_t> TypesOf(const std::string& path) {
+  const auto info = InspectModel(path);
+  EXPECT_TRUE(info.ok()) << info.error().message;
+  return {info->tensor_types.begin(), info->tensor_types.end()};
+}
+
+TEST(BlockFormats, AWholeModelRunsInItsOwnFormats) {
+  const auto types = TypesOf(kTinyQ2K);
+  EXPECT_GT(types.count("Q2_K"), 0u);
+  for (const float x : LogitsOf(kTinyQ2K)) ASSERT_TRUE(std::isfinite(x));
+}
+
+TEST(Convert, HuggingFaceToGgufGivesTheSameLogitsAndTokens) {
+  const TempDir dir;
+  for (const std::string& in : {kHfLlama, kHfQwen2}) {
+    const std::string out = dir.path() + "/m.gguf";
+    const auto report = ConvertModel(in, out);
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    EXPECT_TRUE(report->notes.empty());
+    EXPECT_LT(Distance(LogitsOf(in), LogitsOf(out)), 1e-4) << in;
+    const auto before = OpenTextCodec(in);
+    const auto after = OpenTextCodec(out);
+    ASSERT_TRUE(before.ok() && after.ok());
+    const std::string text =
+        "It's 12345 \xC3\xA9t\xC3\xA9s,  and\n\n more <|bos|>";
+    EXPECT_EQ(*(*before)->Encode(text, true), *(*after)->Encode(text, true));
+  }
+}
+
+TEST(Convert, GgufToGgufKeepsTensorsAndTokens) {
+  const TempDir dir;
+  for (const std::string& in : {kStories260K, kTinyQ2K}) {
+    const std::string out = dir.path() + "/m.gguf";
+    const auto report = ConvertModel(in, out);
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    EXPECT_EQ(TypesOf(in), TypesOf(out));
+    EXPECT_EQ(Distance(LogitsOf(in), LogitsOf(out)), 0.0);
+    const auto before = OpenTextCodec(in);
+    const auto after = OpenTextCodec(out);
+    ASSERT_TRUE(before.ok() && after.ok());
+    EXPECT_EQ(*(*before)->Encode("Once upon a time", true),
+              *(*after)->Encode("Once upon a time", true));
+  }
+}
+
+TEST(Quantize, EveryTypeStaysNearTheModel) {
+  const TempDir dir;
+  const std::vector<float> expected = LogitsOf(kStories260K);
+  const struct {
+    const char* type;
+    double distance;
+  } cases[] = {{"Q8_0", 0.03}, {"Q6_K", 0.03}, {"Q4_K", 0.15}, {"Q4_0", 0.3}};
+  for (const auto& c : cases) {
+    const std::string out = dir.path() + "/m.gguf";
+    const auto report = QuantizeModel(kStories260K, out, c.type);
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    EXPECT_LT(Distance(expected, LogitsOf(out)), c.distance) << c.type;
+  }
+}
+
+TEST(Quantize, WhatDoesNotFitIsWrittenWiderAndListed) {
+  const TempDir dir;
+  const std::string out = dir.path() + "/m.gguf";
+  const auto report = QuantizeModel(kStories260K, out, "Q4_K");
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  const auto listed = [&](const std::string& text) {
+    return std::any_of(report->notes.begin(), report->notes.end(),
+                       [&](const std::string& note) {
+                         return note.find(text) != std::string::npos;
+                       });
+  };
+  EXPECT_TRUE(
+      listed("blk.0.attn_q.weight: rows of 64 do not fit Q4_K; "
+             "written as Q5_0"));
+  EXPECT_TRUE(
+      listed("token_embd.weight: rows of 64 do not fit Q6_K; written "
+             "as Q8_0"));
+  // 172 is no whole number of blocks of 32.
+  EXPECT_TRUE(
+      listed("blk.0.ffn_down.weight: rows of 172 do not fit Q4_K; "
+             "stays"));
+  const auto types = TypesOf(out);
+  EXPECT_EQ(types.count("Q4_K"), 0u);
+  EXPECT_GT(types.count("Q5_0"), 0u);
+}
+
+TEST(Quantize, WhatFitsIsWrittenAsAskedWithAWiderEmbedding) {
+  const TempDir dir;
+  const std::string out = dir.path() + "/m.gguf";
+  const auto report = QuantizeModel(kTinyQ2K, out, "Q4_K");
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  const auto types = TypesOf(out);
+  EXPECT_GT(types.count("Q4_K"), 0u);
+  EXPECT_GT(types.count("Q6_K"), 0u);
+  EXPECT_GT(types.count("F32"), 0u);  // norms
+  // Values of two and three bits come through four nearly unchanged.
+  EXPECT_LT(Distance(LogitsOf(kTinyQ2K), LogitsOf(out)), 0.2);
+  ASSERT_FALSE(report->notes.empty());
+  EXPECT_NE(report->notes.back().find("quantised before"), std::string::npos);
+}
+
+TEST(Quantize, TheSameBytesEveryTime) {
+  const TempDir dir;
+  std::string first;
+  for (const char* name : {"/a.gguf", "/b.gguf"}) {
+    ASSERT_TRUE(QuantizeModel(kTinyQ2K, dir.path() + name, "Q4_K").ok());
+    const auto bytes = ReadTextFile(dir.path() + name);
+    ASSERT_TRUE(bytes.ok());
+    if (first.empty()) first = *bytes;
+    EXPECT_TRUE(*bytes == first);
+  }
+}
+
+TEST(Quantize, RefusalsNameTheReason) {
+  const TempDir dir;
+  const std::string out = dir.path() + "/m.gguf";
+  const auto type = QuantizeModel(kStories260K, out, "Q3_K");
+  ASSERT_FALSE(type.ok());
+  EXPECT_EQ(type.error().code, Code::kInvalidArgument);
+  EXPECT_NE(type.error().message.find("Q3_K"), std::string::npos);
+  const auto same = QuantizeModel(kStories260K, kStories260K, "Q8_0");
+  ASSERT_FALSE(same.ok());
+  EXPECT_EQ(same.error().code, Code::kInvalidArgument);
+  ASSERT_TRUE(InitModel("tiny", dir.path() + "/t.tinygpt", 0, 1).ok());
+  const auto bytes = ConvertModel(dir.path() + "/t.tinygpt", out);
+  ASSERT_FALSE(bytes.ok());
+  EXPECT_EQ(bytes.error().code, Code::kUnsupported);
+  EXPECT_FALSE(StatFile(out).ok());
+}
+
+}  // namespace
+}  // namespace hearth
