@@ -142,8 +142,10 @@ void RunUnary(benchmark::State& state,
 }
 
 void RegisterAll() {
-  constexpr Shape kShapes[] = {
-      {"896x896", 896, 896}, {"4864x896", 4864, 896}, {"896x4864", 896, 4864}};
+  constexpr Shape kShapes[] = {{"896x896", 896, 896},
+                               {"4864x896", 4864, 896},
+                               {"896x4864", 896, 4864},
+                               {"8960x1536", 8960, 1536}};
   struct Format {
     const char* name;
     DType dtype;
@@ -152,6 +154,17 @@ void RegisterAll() {
   constexpr Format kFormats[] = {
       {"q8_0", DType::kQ8_0, WeightLayout::kOutIn},
       {"q4_0", DType::kQ4_0, WeightLayout::kOutIn},
+      {"q4_1", DType::kQ4_1, WeightLayout::kOutIn},
+      {"q5_0", DType::kQ5_0, WeightLayout::kOutIn},
+      {"q5_1", DType::kQ5_1, WeightLayout::kOutIn},
+      {"q2_k", DType::kQ2_K, WeightLayout::kOutIn},
+      {"q3_k", DType::kQ3_K, WeightLayout::kOutIn},
+      {"q4_k", DType::kQ4_K, WeightLayout::kOutIn},
+      {"q5_k", DType::kQ5_K, WeightLayout::kOutIn},
+      {"q6_k", DType::kQ6_K, WeightLayout::kOutIn},
+      {"iq4_nl", DType::kIQ4_NL, WeightLayout::kOutIn},
+      {"iq4_xs", DType::kIQ4_XS, WeightLayout::kOutIn},
+      {"mxfp4", DType::kMXFP4, WeightLayout::kOutIn},
       {"bf16", DType::kBF16, WeightLayout::kOutIn},
       {"f16", DType::kF16, WeightLayout::kOutIn},
       {"f32", DType::kF32, WeightLayout::kOutIn},
@@ -161,6 +174,10 @@ void RegisterAll() {
   };
   for (const Format& format : kFormats) {
     for (const Shape& shape : kShapes) {
+      if (shape.n_in % InfoOf(format.dtype).block_elements != 0 &&
+          IsBlockQuantised(format.dtype)) {
+        continue;
+      }
       for (const int rows : {1, 4, 512}) {
         const std::string name = std::string(format.name) + "/" + shape.name +
                                  "/rows:" + std::to_string(rows);
