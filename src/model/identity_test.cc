@@ -78,7 +78,8 @@ TEST(ContentDigest, OneFlippedWeightChangesIt) {
 TEST(ModelId, EveryFieldOfTheForwardPassChangesIt) {
   const auto bytes = MakeTinygpt({}, TinygptForm::kF16);
   ModelConfig base = Load(bytes).config;
-  base.rope = {4, false, {1.0f, 0.5f}, 1.0f};
+  base.rope.rotary_dim = 4;
+  base.rope.inv_freq = {1.0f, 0.5f};
   const Digest content{};
   const Digest id = ModelId(base, content);
   const auto changed = [&](auto change) {
