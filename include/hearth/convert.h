@@ -30,9 +30,10 @@ Result<ConvertReport> QuantizeModel(const std::string& in,
                                     const std::string& out,
                                     std::string_view type);
 
-// Writes the model in another container; its numbers keep their formats.
-// `out` decides: "x.gguf", "x.tinygpt", anything else is a Hugging Face
-// directory. kUnsupported, by name, for what a container cannot express.
+// Writes the model in another container. `out` decides: "x.gguf" keeps the
+// formats of the numbers; anything else is a Hugging Face directory (llama,
+// mistral, qwen2, qwen3), in which block formats become F32. kUnsupported, by
+// name, for what the container cannot express, and for "x.tinygpt".
 Result<ConvertReport> ConvertModel(const std::string& in,
                                    const std::string& out);
 

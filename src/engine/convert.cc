@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "engine/convert_huggingface.h"
 #include "engine/convert_tokenizer.h"
 #include "model/io/gguf_export.h"
 #include "model/loader.h"
@@ -202,6 +203,25 @@ std::vector<std::vector<float>> WidenAllInt4(LoadedModel& model) {
   return kept;
 }
 
+// llama.cpp takes "phi3" in a model's name for the vocabulary of the released
+// models and fails where that token is missing.
+void AvoidNameRules(std::vector<GgufMetadata>& metadata,
+                    const std::vector<GgufMetadata>& tokenizer) {
+  for (const GgufMetadata& entry : tokenizer) {
+    const auto* tokens = std::get_if<std::vector<std::string>>(&entry.value);
+    if (entry.key != "tokenizer.ggml.tokens" || tokens == nullptr ||
+        std::count(tokens->begin(), tokens->end(), "</s>") > 0) {
+      continue;
+    }
+    for (GgufMetadata& named : metadata) {
+      auto* name = std::get_if<std::string>(&named.value);
+      if (named.key == "general.name" && name->starts_with("phi3")) {
+        *name = "phi" + name->substr(4);
+      }
+    }
+  }
+}
+
 bool HasSuffix(const std::string& path, std::string_view suffix) {
   return path.size() > suffix.size() && path.ends_with(suffix);
 }
@@ -230,6 +250,7 @@ Result<ConvertReport> QuantizeModel(const std::string& in,
   HEARTH_ASSIGN(std::vector<GgufMetadata> metadata, GgufModelMetadata(model));
   HEARTH_ASSIGN(const auto tokenizer, GgufTokenizerMetadata(model));
   HEARTH_ASSIGN(std::vector<GgufTensorSource> tensors, GgufModelTensors(model));
+  AvoidNameRules(metadata, tokenizer);
   ConvertReport report;
   report.n_tensors = tensors.size();
   QuantizeAll(wanted->dtype, tensors, report);
@@ -243,15 +264,26 @@ Result<ConvertReport> QuantizeModel(const std::string& in,
 Result<ConvertReport> ConvertModel(const std::string& in,
                                    const std::string& out) {
   HEARTH_TRY(CheckTarget(in, out));
-  if (!HasSuffix(out, ".gguf")) {
-    return {Code::kUnsupported, out + ": only .gguf can be written so far"};
+  if (HasSuffix(out, ".tinygpt")) {
+    return {Code::kUnsupported, out +
+                                    ": hearth does not write .tinygpt files "
+                                    "from other models"};
   }
   HEARTH_ASSIGN(LoadedModel model, LoadModel(in));
   const auto widened = WidenAllInt4(model);
+  if (!HasSuffix(out, ".gguf")) {
+    HEARTH_TRY(WriteHuggingFace(model, out));
+    return ConvertReport{.notes = {}, .n_tensors = model.tensors.size()};
+  }
+  HEARTH_ASSIGN(std::vector<GgufMetadata> metadata, GgufModelMetadata(model));
   HEARTH_ASSIGN(const auto tokenizer, GgufTokenizerMetadata(model));
-  HEARTH_TRY(ExportGguf(model, tokenizer, out));
+  HEARTH_ASSIGN(const std::vector<GgufTensorSource> tensors,
+                GgufModelTensors(model));
+  AvoidNameRules(metadata, tokenizer);
+  metadata.insert(metadata.end(), tokenizer.begin(), tokenizer.end());
+  HEARTH_TRY(WriteGguf(out, metadata, tensors));
   ConvertReport report;
-  report.n_tensors = model.tensors.size();
+  report.n_tensors = tensors.size();
   return report;
 }
 

@@ -269,8 +269,7 @@ Result<std::vector<GgufMetadata>> JsonVocabulary::Run() {
   }
   // What the tokenizer does, rather than what its file seems to say.
   HEARTH_ASSIGN(const auto tokenizer, MakeTokenizer(model_));
-  HEARTH_ASSIGN(const auto with,
-                tokenizer->Encode("a", {.add_special = true}));
+  HEARTH_ASSIGN(const auto with, tokenizer->Encode("a", {.add_special = true}));
   HEARTH_ASSIGN(const auto without,
                 tokenizer->Encode("a", {.add_special = false}));
   const bool more = with.size() > without.size();
