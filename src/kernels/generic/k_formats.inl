@@ -2,15 +2,14 @@
 // Scales are decoded for sixteen rows at once, one row a lane; their products
 // with the block's f16 are exact.
 
-template <int kByte>
-HEARTH_INLINE Floats UnitByteFloats(Bytes64 a) {
+template <int kByte> HEARTH_INLINE Floats UnitByteFloats(Bytes64 a) {
   return ToFloats(UnitByte<kByte>(a));
 }
 
 // Q4_K and Q5_K begin alike: f16 d, f16 dmin, twelve bytes with eight scales
 // and eight minimums of six bits.
-HEARTH_INLINE void UnpackSixBitScales(
-    const TileRows& rows, const Panel<UnsignedDots<false, true>>& out) {
+template <class Out>
+HEARTH_INLINE void UnpackSixBitScales(const TileRows &rows, Out &out) {
   Bytes64 head[4];
   LoadUnits16(rows, 0, head);
   const Floats d = UnitHalf<0>(head[0]);
@@ -33,20 +32,23 @@ HEARTH_INLINE void UnpackSixBitScales(
 
 struct Q4KBlocks {
   using Dots = UnsignedDots<false, true>;
-  static constexpr std::int64_t kBytes = 144;  // 16 of scales, 128 of nibbles
+  static constexpr std::int64_t kBytes = 144; // 16 of scales, 128 of nibbles
   static constexpr int kGroups = 8;
 
-  HEARTH_NOINLINE static void Unpack(const TileRows& rows, Panel<Dots> out) {
+  template <class Out>
+  HEARTH_NOINLINE static void Unpack(const TileRows &rows, Out &out) {
     UnpackSixBitScales(rows, out);
     for (int pair = 0; pair < 4; ++pair) {
       Bytes64 both[kTileVectors];
       LoadUnits32(rows, 16 + 32 * pair, both);
       Bytes64 tile[kTileVectors];
       HEARTH_UNROLL
-      for (int j = 0; j < kTileVectors; ++j) tile[j] = LowNibbles(both[j]);
+      for (int j = 0; j < kTileVectors; ++j)
+        tile[j] = LowNibbles(both[j]);
       out.Put(2 * pair, tile);
       HEARTH_UNROLL
-      for (int j = 0; j < kTileVectors; ++j) tile[j] = HighNibbles(both[j]);
+      for (int j = 0; j < kTileVectors; ++j)
+        tile[j] = HighNibbles(both[j]);
       out.Put(2 * pair + 1, tile);
     }
   }
@@ -54,10 +56,11 @@ struct Q4KBlocks {
 
 struct Q5KBlocks {
   using Dots = UnsignedDots<false, true>;
-  static constexpr std::int64_t kBytes = 176;  // scales, 32 of bits, nibbles
+  static constexpr std::int64_t kBytes = 176; // scales, 32 of bits, nibbles
   static constexpr int kGroups = 8;
 
-  HEARTH_NOINLINE static void Unpack(const TileRows& rows, Panel<Dots> out) {
+  template <class Out>
+  HEARTH_NOINLINE static void Unpack(const TileRows &rows, Out &out) {
     UnpackSixBitScales(rows, out);
     Bytes64 bits[kTileVectors];
     LoadUnits32(rows, 16, bits);
@@ -88,7 +91,8 @@ struct Q6KBlocks {
   static constexpr std::int64_t kBytes = 210;
   static constexpr int kGroups = 8;
 
-  HEARTH_NOINLINE static void Unpack(const TileRows& rows, Panel<Dots> out) {
+  template <class Out>
+  HEARTH_NOINLINE static void Unpack(const TileRows &rows, Out &out) {
     Bytes64 scales[4];
     LoadUnits16(rows, 192, scales);
     const Floats d = GatherF16(rows.At(208));
@@ -101,23 +105,19 @@ struct Q6KBlocks {
     for (int half = 0; half < 2; ++half) {
       Bytes64 high[kTileVectors];
       LoadUnits32(rows, 128 + 32 * half, high);
-      ForConstants<2>([&](auto b) {
-        constexpr unsigned kLow = decltype(b)::value;
-        Bytes64 low[kTileVectors];
-        LoadUnits32(rows, 64 * half + 32 * kLow, low);
+      Bytes64 low[2][kTileVectors];
+      LoadUnits32(rows, 64 * half, low[0]);
+      LoadUnits32(rows, 64 * half + 32, low[1]);
+      ForConstants<4>([&](auto q) {
+        constexpr unsigned kQuarter = decltype(q)::value;
         Bytes64 tile[kTileVectors];
         HEARTH_UNROLL
         for (int j = 0; j < kTileVectors; ++j) {
-          tile[j] =
-              OrBytes(LowNibbles(low[j]), MoveBits<2 * kLow, 2, 4>(high[j]));
+          const Bytes64 both = low[kQuarter % 2][j];
+          tile[j] = OrBytes(kQuarter < 2 ? LowNibbles(both) : HighNibbles(both),
+                            MoveBits<2 * kQuarter, 2, 4>(high[j]));
         }
-        out.Put(4 * half + kLow, tile);
-        HEARTH_UNROLL
-        for (int j = 0; j < kTileVectors; ++j) {
-          tile[j] = OrBytes(HighNibbles(low[j]),
-                            MoveBits<2 * kLow + 4, 2, 4>(high[j]));
-        }
-        out.Put(4 * half + kLow + 2, tile);
+        out.Put(4 * half + static_cast<int>(kQuarter), tile);
       });
     }
   }
@@ -129,9 +129,9 @@ struct Q3KBlocks {
   static constexpr std::int64_t kBytes = 110;
   static constexpr int kGroups = 8;
 
-  HEARTH_INLINE static void UnpackScales(const TileRows& rows,
-                                         const Panel<Dots>& out) {
-    Bytes64 tail[4];  // from two bytes before the scales to the end
+  template <class Out>
+  HEARTH_INLINE static void UnpackScales(const TileRows &rows, Out &out) {
+    Bytes64 tail[4]; // from two bytes before the scales to the end
     LoadUnits16(rows, 94, tail);
     const Floats d = UnitHalf<1>(tail[3]);
     ForConstants<16>([&](auto s) {
@@ -147,7 +147,8 @@ struct Q3KBlocks {
     });
   }
 
-  HEARTH_NOINLINE static void Unpack(const TileRows& rows, Panel<Dots> out) {
+  template <class Out>
+  HEARTH_NOINLINE static void Unpack(const TileRows &rows, Out &out) {
     UnpackScales(rows, out);
     Bytes64 bits[kTileVectors];
     LoadUnits32(rows, 0, bits);
@@ -175,7 +176,8 @@ struct Q2KBlocks {
   static constexpr std::int64_t kBytes = 84;
   static constexpr int kGroups = 8;
 
-  HEARTH_NOINLINE static void Unpack(const TileRows& rows, Panel<Dots> out) {
+  template <class Out>
+  HEARTH_NOINLINE static void Unpack(const TileRows &rows, Out &out) {
     Bytes64 tail[4];
     LoadUnits16(rows, 68, tail);
     const Floats d = UnitHalf<0>(tail[3]);
@@ -212,7 +214,8 @@ struct Iq4XsBlocks {
   static constexpr std::int64_t kBytes = 136;
   static constexpr int kGroups = 8;
 
-  HEARTH_NOINLINE static void Unpack(const TileRows& rows, Panel<Dots> out) {
+  template <class Out>
+  HEARTH_NOINLINE static void Unpack(const TileRows &rows, Out &out) {
     Bytes64 head[4];
     LoadUnits16(rows, 0, head);
     const Floats d = UnitHalf<0>(head[0]);
@@ -233,39 +236,38 @@ struct Iq4XsBlocks {
 };
 
 // Calls f with the struct of a block format.
-template <class F>
-auto WithBlocks(DType dtype, const F& f) {
+template <class F> auto WithBlocks(DType dtype, const F &f) {
   switch (dtype) {
-    case DType::kQ4_0:
-      return f(Q4Blocks());
-    case DType::kQ4_1:
-      return f(Q41Blocks());
-    case DType::kQ5_0:
-      return f(Q50Blocks());
-    case DType::kQ5_1:
-      return f(Q51Blocks());
-    case DType::kQ2_K:
-      return f(Q2KBlocks());
-    case DType::kQ3_K:
-      return f(Q3KBlocks());
-    case DType::kQ4_K:
-      return f(Q4KBlocks());
-    case DType::kQ5_K:
-      return f(Q5KBlocks());
-    case DType::kQ6_K:
-      return f(Q6KBlocks());
-    case DType::kIQ4_NL:
-      return f(Iq4NlBlocks());
-    case DType::kIQ4_XS:
-      return f(Iq4XsBlocks());
-    case DType::kMXFP4:
-      return f(Mxfp4Blocks());
-    case DType::kQ8_0:
-    case DType::kF32:
-    case DType::kF16:
-    case DType::kBF16:
-    case DType::kTgInt4:
-      break;  // REQUIRES: IsBlockQuantised
+  case DType::kQ4_0:
+    return f(Q4Blocks());
+  case DType::kQ4_1:
+    return f(Q41Blocks());
+  case DType::kQ5_0:
+    return f(Q50Blocks());
+  case DType::kQ5_1:
+    return f(Q51Blocks());
+  case DType::kQ2_K:
+    return f(Q2KBlocks());
+  case DType::kQ3_K:
+    return f(Q3KBlocks());
+  case DType::kQ4_K:
+    return f(Q4KBlocks());
+  case DType::kQ5_K:
+    return f(Q5KBlocks());
+  case DType::kQ6_K:
+    return f(Q6KBlocks());
+  case DType::kIQ4_NL:
+    return f(Iq4NlBlocks());
+  case DType::kIQ4_XS:
+    return f(Iq4XsBlocks());
+  case DType::kMXFP4:
+    return f(Mxfp4Blocks());
+  case DType::kQ8_0:
+  case DType::kF32:
+  case DType::kF16:
+  case DType::kBF16:
+  case DType::kTgInt4:
+    break; // REQUIRES: IsBlockQuantised
   }
   return f(Q8Blocks());
 }
