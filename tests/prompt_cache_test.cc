@@ -273,7 +273,9 @@ TEST(PromptCache, TokenizerIsKeptCompiledAndRepaired) {
   EXPECT_GT(fs::file_size(kept[0]), 100u) << "made anew";
   // An edited tokenizer is another source.
   std::string json = *ReadTextFile(model + "/tokenizer.json");
-  json.replace(json.find("<|eos|>"), 7, "<|EOS|>");
+  for (std::size_t at; (at = json.find("<|eos|>")) != std::string::npos;) {
+    json.replace(at, 7, "<|EOS|>");
+  }
   ASSERT_TRUE(WriteFileAtomically(model + "/tokenizer.json", AsBytes(json)).ok());
   EXPECT_NE(encode(), plain);
 }
