@@ -14,7 +14,7 @@ enum class WeightLayout : std::uint8_t {
 };
 
 // y = W x, W is [n_out, n_in]. Rows are contiguous, one after the other.
-// kInOut exists for kF32, kF16 and kTgInt4; kTgInt4 in either layout. In
+// kInOut exists for kF32, kF16, kBF16 and kTgInt4; kTgInt4 in either layout. In
 // kTgInt4, 64-value blocks run over the flat matrix and may straddle rows.
 struct WeightMatrix {
   DType dtype = DType::kF32;
