@@ -80,8 +80,8 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  // Called between steps of a long prefill; false stops it (kCancelled, what
-  // was computed stays).
+  // Called between steps of a long prefill; false stops it (kCancelled; what
+  // was computed stays and is handed to the prompt cache).
   using Progress = std::function<bool(int tokens_done, int tokens_total)>;
   // Called for each token; false ends the generation.
   using OnToken = std::function<bool(const Token&)>;
@@ -136,9 +136,11 @@ class Engine {
   virtual Result<std::vector<float>> Logits(
       std::span<const std::int32_t> tokens, std::span<const int> steps) = 0;
 
-  // Waits until everything handed to the prompt cache is durable. The first
-  // error of a save since the last call, if there was one.
-  virtual Result<void> DrainSaves() = 0;
+  // Waits until everything handed to the prompt cache is durable, `seconds_max`
+  // at most (0: as long as it takes). The first error of a save since the last
+  // call, if there was one; kCancelled, saying what is lost, when the time was
+  // too short: then nothing is saved any more.
+  virtual Result<void> DrainSaves(double seconds_max = 0) = 0;
 };
 
 // Description of a model file without opening a tokenizer or a cache.

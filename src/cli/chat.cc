@@ -37,11 +37,12 @@ std::optional<std::string> ReadLine(bool terminal) {
   while (true) {
     if (terminal) std::fputs(text.empty() ? "> " : "| ", stderr);
     std::string line;
-    int c;
+    int c = EOF;
     errno = 0;
-    while ((c = std::fgetc(stdin)) != EOF && c != '\n') {
+    while (!Terminated() && (c = std::fgetc(stdin)) != EOF && c != '\n') {
       line += static_cast<char>(c);
     }
+    if (Terminated()) return std::nullopt;
     if (c == EOF && errno == EINTR && Interrupted()) {
       std::clearerr(stdin);
       ClearInterrupt();
@@ -161,9 +162,10 @@ int Chat(ChatArgs& args) {
     const auto saved = (*conversation)->Save(args.file);
     if (!saved.ok()) code = Fail(saved.error());
   }
-  const auto drained = (*engine)->DrainSaves();
+  const auto drained =
+      (*engine)->DrainSaves(Terminated() ? kDrainSecondsMax : 0);
   if (!drained.ok()) Note("prompt cache not saved: " + drained.error().message);
-  return code;
+  return Terminated() ? kInterrupted : code;
 }
 
 }  // namespace

@@ -7,8 +7,12 @@ namespace hearth::cli {
 namespace {
 
 std::atomic<bool> interrupted{false};
+std::atomic<bool> terminated{false};
 
-void OnSignal(int) { interrupted.store(true); }
+void OnSignal(int number) {
+  interrupted.store(true);
+  if (number == SIGTERM) terminated.store(true);
+}
 
 }  // namespace
 
@@ -23,13 +27,15 @@ void CatchInterrupts() {
 
 void CatchInterruptsRepeatedly() {
   CatchInterrupts();
-  struct sigaction action = {};
   // No SA_RESTART: a read of the next line returns, so that the loop sees it.
+  struct sigaction action = {};
   action.sa_handler = OnSignal;
   ::sigaction(SIGINT, &action, nullptr);
 }
 
-void ClearInterrupt() { interrupted.store(false); }
+void ClearInterrupt() { interrupted.store(terminated.load()); }
+
+bool Terminated() { return terminated.load(); }
 
 bool Interrupted() { return interrupted.load(); }
 

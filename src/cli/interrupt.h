@@ -8,8 +8,13 @@ void CatchInterrupts();
 bool Interrupted();
 
 // For a conversation: ctrl-C raises the flag again and again and never ends
-// the program; SIGTERM still does as above.
+// the program; SIGTERM still does as above, and stays raised.
 void CatchInterruptsRepeatedly();
 void ClearInterrupt();
+bool Terminated();
+
+// Seconds that saves may take after a signal; what is not written then is lost,
+// and said to be.
+inline constexpr double kDrainSecondsMax = 10;
 
 }  // namespace hearth::cli

@@ -122,7 +122,8 @@ int Sample(SampleArgs& args) {
   if (!engine.ok()) return Fail(engine.error());
   CatchInterrupts();
   const auto report = Run(args, **engine, *text);
-  const auto saved = (*engine)->DrainSaves();
+  const auto saved =
+      (*engine)->DrainSaves(Interrupted() ? kDrainSecondsMax : 0);
   if (!saved.ok()) Note("prompt cache not saved: " + saved.error().message);
   if (!report.ok()) {
     const int code = Fail(report.error());

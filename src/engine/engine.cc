@@ -211,9 +211,9 @@ class EngineImpl final : public Engine {
     return logits;
   }
 
-  Result<void> DrainSaves() override {
+  Result<void> DrainSaves(double seconds_max) override {
     if (parts_.prompt_cache == nullptr) return {};
-    return parts_.prompt_cache->Drain();
+    return parts_.prompt_cache->Drain(seconds_max);
   }
 
  private:

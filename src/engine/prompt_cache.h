@@ -1,5 +1,6 @@
 // The persistent prompt cache as the engine sees it: one directory or one file,
-// looked up before a prefill and fed after the first token.
+// looked up before a prefill, fed while a long one runs and after the first
+// token.
 #pragma once
 
 #include <cstdint>
@@ -44,23 +45,41 @@ class PromptCache {
   void Save(std::span<const std::int32_t> tokens, const KvSequence& sequence,
             int n_stored, std::string preview);
 
-  // Waits for the writer. The first error since the last call.
-  Result<void> Drain();
+  // Hands full blocks of a sequence that still grows to the writer thread:
+  // tokens [n_stored, tokens.size()), whole blocks. They are found by walking
+  // their ids, with no manifest. False, and nothing happens, when the writer
+  // has no room for them now, has failed, or writes one file (which holds whole
+  // prompts only). REQUIRES: as Save.
+  [[nodiscard]] bool SaveBlocks(std::span<const std::int32_t> tokens,
+                                const KvSequence& sequence, int n_stored);
+
+  // Saves that failed or were skipped so far: when it has grown, what was
+  // handed over since may be missing.
+  std::uint64_t n_lost() const;
+
+  // Waits for the writer, `seconds_max` at most (0: as long as it takes). The
+  // first error since the last call; kCancelled says what was given up.
+  Result<void> Drain(double seconds_max);
 
  private:
   explicit PromptCache(std::string file);
 
-  void SaveToDirectory(std::vector<std::int32_t> tokens,
-                       std::vector<BlockImage> images, KvSpec spec,
-                       int first_new, std::string preview);
-  void SaveToFile(std::vector<std::int32_t> tokens,
-                  std::vector<BlockImage> images, KvSpec spec);
+  // Blocks of `tokens` from `first` on.
+  struct Batch;
+  static Batch MakeBatch(std::span<const std::int32_t> tokens,
+                         const KvSequence& sequence, int first);
+  // What the writer thread does with a batch.
+  Result<void> WriteBlocks(const Batch& batch,
+                           std::span<const BlockToSave> blocks) const;
+  Result<void> WritePrompt(const Batch& batch, const std::string& preview) const;
+  Result<void> WriteFile(const Batch& batch) const;
 
   std::string file_;  // empty: the directory
   std::string directory_;
   KvIdentity identity_;
   std::unique_ptr<KvStore> store_;
   std::string open_error_;
+  std::string reported_error_;  // of a save; the same one is not told twice
   // Last, so that it is drained before the rest goes.
   std::unique_ptr<SaveQueue> queue_;
 };

@@ -16,6 +16,10 @@ constexpr int kPrefillStep = 256;
 
 constexpr std::size_t kPreviewTokens = 64;
 
+// How much work a kill may cost. A prefill shorter than this saves nothing
+// until its first token is out.
+constexpr std::chrono::milliseconds kSaveInterval{500};
+
 class Stopwatch {
  public:
   double ms() const {
@@ -193,6 +197,7 @@ Result<void> SessionImpl::Prefill(std::span<const std::int32_t> tokens,
                                   const Progress& progress) {
   const int n_total = static_cast<int>(tokens.size());
   logits_.resize(static_cast<std::size_t>(parts_.model.config.vocab_size));
+  last_save_ = std::chrono::steady_clock::now();
   for (int at = sequence_->n_tokens(); at < n_total;) {
     if (progress && !progress(at, n_total)) {
       logits_.clear();
@@ -213,6 +218,7 @@ Result<void> SessionImpl::Prefill(std::span<const std::int32_t> tokens,
     }
     tokens_.insert(tokens_.end(), step.begin(), step.end());
     at += n;
+    SaveSealed(/*now=*/false);
   }
   if (progress) progress(n_total, n_total);
   return {};
@@ -243,12 +249,40 @@ Result<SyncReport> SessionImpl::Sync(std::span<const std::int32_t> tokens,
   tokens_.assign(tokens.begin(), tokens.begin() + report.reused_tokens);
   logits_.clear();
   const Stopwatch clock;
-  HEARTH_TRY(Prefill(tokens, progress));
+  const auto done = Prefill(tokens, progress);
+  if (!done.ok()) {
+    if (done.error().code == Code::kCancelled) Persist();
+    return done.error();
+  }
   report.prefill_ms = clock.ms();
   return report;
 }
 
+void SessionImpl::ForgetLostSaves() {
+  const std::uint64_t n_lost = parts_.prompt_cache->n_lost();
+  if (n_lost != n_lost_) n_stored_ = 0;  // what exists is not written again
+  n_lost_ = n_lost;
+}
+
+void SessionImpl::SaveSealed(bool now) {
+  if (parts_.prompt_cache == nullptr) return;
+  const auto time = std::chrono::steady_clock::now();
+  if (!now && time - last_save_ < kSaveInterval) return;
+  last_save_ = time;
+  ForgetLostSaves();
+  const int step = parts_.spec.block_tokens;
+  const int n_full = static_cast<int>(tokens_.size()) / step * step;
+  if (n_full <= n_stored_) return;
+  const auto full = std::span<const std::int32_t>(tokens_).first(
+      static_cast<std::size_t>(n_full));
+  if (parts_.prompt_cache->SaveBlocks(full, *sequence_, n_stored_)) {
+    n_stored_ = n_full;
+    lacks_manifest_ = true;
+  }
+}
+
 void SessionImpl::Save(std::size_t n_tokens) {
+  ForgetLostSaves();
   const auto tokens = std::span<const std::int32_t>(tokens_).first(n_tokens);
   std::string preview;
   if (parts_.options.cache_previews) {
@@ -257,6 +291,7 @@ void SessionImpl::Save(std::size_t n_tokens) {
   }
   parts_.prompt_cache->Save(tokens, *sequence_, n_stored_, std::move(preview));
   n_stored_ = static_cast<int>(n_tokens);
+  lacks_manifest_ = false;
   unsaved_prompt_.reset();
 }
 
@@ -266,7 +301,9 @@ void SessionImpl::SavePrompt() {
 
 void SessionImpl::Persist() {
   if (parts_.prompt_cache == nullptr || tokens_.empty()) return;
-  if (n_stored_ < static_cast<int>(tokens_.size())) Save(tokens_.size());
+  if (lacks_manifest_ || n_stored_ < static_cast<int>(tokens_.size())) {
+    Save(tokens_.size());
+  }
 }
 
 Result<GenerateReport> SessionImpl::Generate(const GenerateOptions& options,
@@ -342,6 +379,7 @@ Result<std::unique_ptr<Session>> SessionImpl::Fork() {
   fork->tokens_ = tokens_;
   fork->logits_ = logits_;
   fork->n_stored_ = n_stored_;
+  fork->n_lost_ = n_lost_;
   return std::unique_ptr<Session>(std::move(fork));
 }
 

@@ -1,6 +1,8 @@
 // A Session over one KV sequence.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -56,8 +58,15 @@ class SessionImpl final : public Session {
               SyncReport& report);
   Result<void> Prefill(std::span<const std::int32_t> tokens,
                        const Progress& progress);
-  // Hands the first `n_tokens` to the prompt cache.
+  // After a failed save it is not known what the store has.
+  void ForgetLostSaves();
+  // Hands the first `n_tokens` to the prompt cache, with a manifest.
   void Save(std::size_t n_tokens);
+  // Hands full blocks that are not stored yet to the prompt cache while the
+  // sequence still grows, so that a killed prefill resumes. Called after each
+  // step: does something once every half second, or now, and never waits.
+  // Afterwards the first n_stored_ tokens are stored or on their way.
+  void SaveSealed(bool now);
   void SavePrompt();
 
   EngineParts& parts_;
@@ -66,7 +75,10 @@ class SessionImpl final : public Session {
   std::vector<float> logits_;  // of the last token; empty: not known
   // The prompt of the last Sync that is not yet with the prompt cache.
   std::optional<std::size_t> unsaved_prompt_;
-  int n_stored_ = 0;  // leading tokens that came from the prompt cache
+  int n_stored_ = 0;  // leading tokens that are stored or on their way
+  bool lacks_manifest_ = false;  // blocks went to the store with none
+  std::uint64_t n_lost_ = 0;  // of the prompt cache, when n_stored_ was set
+  std::chrono::steady_clock::time_point last_save_ = {};
 };
 
 }  // namespace hearth

@@ -36,6 +36,7 @@ struct SaveQueue::Shared {
   std::uint64_t n_enqueued = 0, n_finished = 0;
   bool ending = false;
   bool failed = false;  // since the last TakeError
+  bool giving_up = false;
   std::optional<Error> error;
   SaveQueueStats stats;
   std::thread thread;  // last: starts when all else exists
@@ -48,7 +49,7 @@ void SaveQueue::Shared::Run() {
     if (items.empty()) return;
     Item item = std::move(items.front());
     items.pop_front();
-    const bool skip = failed;
+    const bool skip = failed || giving_up;
     lock.unlock();
     Result<void> result;
     if (!skip) result = item.job();
@@ -108,6 +109,33 @@ Result<void> SaveQueue::Drain() {
   std::optional<Error> error = TakeError();
   if (error.has_value()) return *std::move(error);
   return {};
+}
+
+Result<void> SaveQueue::DrainFor(std::chrono::duration<double> limit) {
+  {
+    std::unique_lock lock(shared_->mutex);
+    const std::uint64_t until = shared_->n_enqueued;
+    const bool done = shared_->progress.wait_for(
+        lock, limit, [&] { return shared_->n_finished >= until; });
+    if (!done) {
+      shared_->giving_up = true;
+      return {Code::kCancelled,
+              std::to_string(until - shared_->n_finished) + " saves (" +
+                  std::to_string(shared_->stats.bytes_in_flight >> 20) +
+                  " MiB) were not finished in time and are lost"};
+    }
+  }
+  return Drain();
+}
+
+bool SaveQueue::giving_up() const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->giving_up;
+}
+
+bool SaveQueue::failed() const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->failed;
 }
 
 std::optional<Error> SaveQueue::TakeError() {

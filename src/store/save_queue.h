@@ -7,11 +7,14 @@
 // Limits   at most `bytes_max` bytes wait or run; a single job larger than that
 //          is taken when the queue is empty. TryEnqueue refuses beyond it,
 //          Enqueue waits.
+// Deadline DrainFor gives up what has not been written in time: jobs that wait are
+//          dropped, a job that runs should look at giving_up() between its parts.
 // Errors   after a job failed, the jobs behind it are skipped until TakeError:
 //          blocks form chains, and what stands after a lost block could not be
 //          found. So one full disk makes one error, not thousands.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -51,8 +54,15 @@ class SaveQueue {
   // TakeError.
   Result<void> Drain();
 
+  // The same for at most `limit`. kCancelled, saying how much is lost, when it
+  // was not enough; then the queue takes its last jobs without running them.
+  Result<void> DrainFor(std::chrono::duration<double> limit);
+  bool giving_up() const;
+
   // The first error since the last call, once; jobs run again afterwards.
   std::optional<Error> TakeError();
+  // Whether an error waits to be taken, and jobs are skipped.
+  bool failed() const;
 
   SaveQueueStats stats() const;
 

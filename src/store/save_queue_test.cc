@@ -118,6 +118,29 @@ TEST(SaveQueue, EnqueueWaitsForRoom) {
   EXPECT_TRUE(entered);
 }
 
+TEST(SaveQueue, DrainForGivesUpAndSaysWhatIsLost) {
+  SaveQueue queue;
+  EXPECT_TRUE(queue.DrainFor(std::chrono::seconds(10)).ok());
+  Gate gate;
+  bool ran = false;
+  queue.Enqueue([&] { return gate.Wait(); }, std::size_t{3} << 20);
+  queue.Enqueue(
+      [&]() -> Result<void> {
+        ran = true;
+        return {};
+      },
+      1);
+  const auto drained = queue.DrainFor(std::chrono::milliseconds(1));
+  ASSERT_FALSE(drained.ok());
+  EXPECT_EQ(drained.error().code, Code::kCancelled);
+  EXPECT_EQ(drained.error().message,
+            "2 saves (3 MiB) were not finished in time and are lost");
+  EXPECT_TRUE(queue.giving_up());
+  gate.Open();
+  EXPECT_TRUE(queue.Drain().ok());
+  EXPECT_FALSE(ran);
+}
+
 TEST(SaveQueue, DestructionRunsWhatIsQueued) {
   std::atomic<int> n_run{0};
   {
