@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write the smallest well-formed models as fuzz seeds.
 
-  tools/make_model_seeds.py          # into fuzz/corpus/{gguf,safetensors,tinygpt}
+  tools/make_model_seeds.py          # into fuzz/corpus/{gguf,heads,safetensors,tinygpt}
 
 Standard library only; the bytes are the same on every run.
 """
@@ -85,6 +85,22 @@ def tinygpt(form):
     return struct.pack("<4sII", b"TGPT", 2, len(h)) + h + struct.pack("<i", 0) + body
 
 
+def heads(kind, n_heads, hidden):
+    """For the shape that fuzz/heads_fuzz.cc names: 2 layers, width 3, 1 head, vocabulary 4, context 16."""
+    d, vocab = 3, 4
+    if kind == "medusa":
+        entries = [e for k in range(n_heads) for e in (
+            (f"heads.{k}.res.weight", (d, d)), (f"heads.{k}.res.bias", (d,)), (f"heads.{k}.out.weight", (vocab, d)))]
+    else:
+        entries = [("fc1.weight", (hidden, 2 * d)), ("fc2.weight", (d, hidden)), ("norm.weight", (d,)),
+                   ("norm.bias", (d,)), ("out.weight", (vocab, d))]
+    head = {"kind": kind, "numHeads": n_heads, "hiddenDim": hidden, "dModel": d, "vocabSize": vocab, "baseLayers": 2,
+            "baseDModel": d, "baseHeads": 1, "baseCtx": 16, "entries": [{"name": n, "shape": s} for n, s in entries]}
+    body = b"".join(struct.pack("<f", 0.5) * (s[0] * (s[1] if len(s) > 1 else 1)) for _, s in entries)
+    h = json.dumps(head, separators=(",", ":")).encode()
+    return struct.pack("<4sII", b"TGMH", 1, len(h)) + h + body
+
+
 def main():
     seeds = {"gguf/tiny-llama.gguf": gguf_model("llama", False, True),
              "gguf/tiny-qwen2.gguf": gguf_model("qwen2", True, False),
@@ -94,6 +110,8 @@ def main():
                   ("llama.rope.scaling.factor", 6, struct.pack("<f", 2))], [("rope_freqs.weight", (1,))])}
     for form in ("fp32-training", "fp32", "fp16", "int4"):
         seeds[f"tinygpt/{form}.tinygpt"] = tinygpt(form)
+    seeds["heads/medusa.heads"] = heads("medusa", 2, 3)
+    seeds["heads/eagle.heads"] = heads("eagle", 1, 5)
     for name, data in seeds.items():
         path = CORPUS / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -56,6 +56,15 @@ struct Token {
   std::string_view text;  // complete UTF-8 characters; may be empty
 };
 
+// What guessing ahead brought. All zero without EngineOptions::draft.
+struct SpeculationReport {
+  std::string drafter;  // "prompt lookup", the draft model's name, ...
+  int steps = 0;        // forward steps, with or without guesses
+  int drafted = 0;      // guesses that were verified
+  int accepted = 0;     // of them: right, thus tokens without a step
+  std::uint64_t kv_physical_bytes = 0;  // of a draft model
+};
+
 enum class StopReason : std::uint8_t { kLength, kEndOfText, kContext, kCaller };
 
 struct GenerateReport {
@@ -65,6 +74,7 @@ struct GenerateReport {
   std::int32_t end_id = -1;    // the end marker that was sampled, or -1
   double first_token_ms = 0;  // from the call to the first token
   double decode_ms = 0;       // from the first token to the last
+  SpeculationReport speculation;
 };
 
 struct KvReport {

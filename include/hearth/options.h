@@ -36,6 +36,11 @@ struct EngineOptions {
 
   RopeRounding rope_rounding = RopeRounding::kExact;
 
+  // Speculative decoding: "prompt-lookup", the path of a smaller model with the
+  // same vocabulary, or of a .heads file. Empty: none.
+  std::string draft = {};
+  int draft_tokens = 8;  // guesses in one step at most: 1..64
+
   // The persistent prompt cache; the file wins when both are set.
   std::string prompt_cache_dir = {};
   std::string prompt_cache_file = {};
@@ -57,6 +62,7 @@ struct SamplingOptions {
 struct GenerateOptions {
   int n_tokens_max = 200;
   bool ignore_eos = false;
+  bool speculate = true;  // when the engine has EngineOptions::draft
   std::string stop_text = {};  // ends the answer, not part of it; empty: none
   SamplingOptions sampling = {};
 };

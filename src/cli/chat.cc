@@ -12,6 +12,7 @@
 #include "cli/engine_args.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/sample_report.h"
 #include "cli/units.h"
 #include "hearth/chat.h"
 
@@ -95,7 +96,10 @@ void PrintFooter(const TurnReport& r, double first_token_ms) {
       " tokens at " +
       Fixed(r.generate.decode_ms > 0 ? 1000.0 * (n - 1) / r.generate.decode_ms
                                      : 0, 1) +
-      "/s, KV " + HumanBytes(r.kv.logical_bytes) + "]\n";
+      "/s, KV " + HumanBytes(r.kv.logical_bytes);
+  const std::string speculation = SpeculationText(r.generate.speculation);
+  if (!speculation.empty()) text += ", " + speculation;
+  text += "]\n";
   std::fputs(text.c_str(), stderr);
 }
 
@@ -187,6 +191,7 @@ void AddChat(CLI::App& app, int& exit_code) {
                       "tokens of one answer at most")->capture_default_str();
   args->base.AddSampling(*command);
   args->base.AddKv(*command);
+  args->base.AddDraft(*command);
   command->add_flag("--quiet,-q", args->quiet, "no footers");
   command->callback([args, &exit_code] { exit_code = Chat(*args); });
 }

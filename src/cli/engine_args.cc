@@ -59,6 +59,14 @@ void EngineArgs::AddKv(CLI::App& command) {
                    "keep the beginning of each prompt readable beside it");
 }
 
+void EngineArgs::AddDraft(CLI::App& command) {
+  command.add_option("--draft", engine.draft,
+                     "guess ahead: prompt-lookup, a smaller model of the same "
+                     "vocabulary, or a .heads file");
+  command.add_option("--draft-tokens", engine.draft_tokens,
+                     "guesses in one step at most")->capture_default_str();
+}
+
 Result<void> EngineArgs::Finalize() {
   const auto storage = KvStorageNamed(kv_quantize);
   if (!storage.has_value()) {

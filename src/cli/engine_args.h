@@ -19,6 +19,7 @@ struct EngineArgs {
   void AddModel(CLI::App& command);
   void AddSampling(CLI::App& command);
   void AddKv(CLI::App& command);
+  void AddDraft(CLI::App& command);
   // Checks the names and fills `engine` and `sampling`. kInvalidArgument.
   Result<void> Finalize();
 };

@@ -53,6 +53,11 @@ Result<void> Finalize(SampleArgs& args) {
             "--no-cache recomputes everything, so --prompt-cache-dir and "
             "--cache-prompt would do nothing; leave one out"};
   }
+  if (args.no_cache && !args.base.engine.draft.empty()) {
+    return {Code::kInvalidArgument,
+            "--no-cache recomputes everything for each token, so --draft would "
+            "do nothing; leave one out"};
+  }
   if (!args.chat && (!args.chat_options.system.empty() ||
                      !args.chat_options.template_path.empty())) {
     return {Code::kInvalidArgument, "--system and --template need --chat"};
@@ -163,6 +168,7 @@ void AddSample(CLI::App& app, int& exit_code) {
                       "with --chat: a .jinja file instead of the model's own");
   args->base.AddSampling(*command);
   args->base.AddKv(*command);
+  args->base.AddDraft(*command);
   command->add_flag("--no-cache", args->no_cache,
                     "recompute the whole sequence for every token (reference)");
   command->add_flag("--json", args->json, "one JSON object on stdout instead");

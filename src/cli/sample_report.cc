@@ -36,7 +36,24 @@ double PrefillRate(const SampleReport& report) {
   return report.sync.prefill_ms > 0 ? 1000.0 * n / report.sync.prefill_ms : 0;
 }
 
+// Tokens that one forward step brought: 1 without guesses.
+double TokensPerStep(const SpeculationReport& r) {
+  return r.steps > 0 ? 1.0 + static_cast<double>(r.accepted) / r.steps : 0;
+}
+
 }  // namespace
+
+std::string SpeculationText(const SpeculationReport& r) {
+  if (r.drafter.empty()) return "";
+  std::string text = std::to_string(r.accepted) + " of " +
+                     std::to_string(r.drafted) + " guesses right, " +
+                     Fixed(TokensPerStep(r), 2) + " tokens a step (" +
+                     r.drafter + ")";
+  if (r.kv_physical_bytes > 0) {
+    text += ", its KV " + HumanBytes(r.kv_physical_bytes);
+  }
+  return text;
+}
 
 std::string Footer(const SampleReport& r) {
   std::string text = "\nprompt   " + std::to_string(r.sync.prompt_tokens) +
@@ -67,6 +84,8 @@ std::string Footer(const SampleReport& r) {
   } else {
     text += "not cached";
   }
+  const std::string speculation = SpeculationText(r.generate.speculation);
+  if (!speculation.empty()) text += "\ndraft    " + speculation;
   text += std::string("\nend      ") + NameOf(r.generate.stop);
   if (!r.greedy) text += ", seed " + std::to_string(r.seed);
   return text + "\n";
@@ -93,6 +112,15 @@ std::string ToJson(const SampleReport& r) {
   json["kv_physical_bytes"] = r.kv.physical_bytes;
   json["kv_mapped_bytes"] = r.kv.mapped_bytes;
   json["kv_populated_layers"] = r.kv.populated_layers;
+  const SpeculationReport& speculation = r.generate.speculation;
+  if (!speculation.drafter.empty()) {
+    json["drafter"] = speculation.drafter;
+    json["decode_steps"] = speculation.steps;
+    json["drafted_tokens"] = speculation.drafted;
+    json["accepted_tokens"] = speculation.accepted;
+    json["tokens_per_step"] = TokensPerStep(speculation);
+    json["draft_kv_physical_bytes"] = speculation.kv_physical_bytes;
+  }
   json["seed"] = r.seed;
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

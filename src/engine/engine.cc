@@ -132,6 +132,9 @@ Result<void> CheckOptions(const EngineOptions& options) {
   if (options.context_tokens < 0 || options.context_tokens > (1 << 24)) {
     return {Code::kInvalidArgument, "--context must be 1 to 16777216 tokens"};
   }
+  if (options.draft_tokens < 1 || options.draft_tokens > 64) {
+    return {Code::kInvalidArgument, "--draft-tokens must be 1 to 64"};
+  }
   if (options.n_threads < 0 || options.n_threads > 1024) {
     return {Code::kInvalidArgument, "--threads must be 1 to 1024"};
   }
@@ -164,8 +167,8 @@ Result<void> CheckPreallocation(const EngineParts& parts) {
 
 class EngineImpl final : public Engine {
  public:
-  explicit EngineImpl(EngineParts parts) : parts_(std::move(parts)) {
-    parts_.forward = std::make_unique<Forward>(parts_.model, *parts_.pool);
+  explicit EngineImpl(std::unique_ptr<EngineParts> parts)
+      : owned_parts_(std::move(parts)), parts_(*owned_parts_) {
     codec_ = MakeTextCodec(parts_.tokenizer);
     info_ = Describe(parts_.model);
     info_.tokenizer = codec_->Describe();
@@ -180,8 +183,12 @@ class EngineImpl final : public Engine {
 
   Result<std::unique_ptr<Session>> NewSession() override {
     HEARTH_ASSIGN(auto sequence, parts_.NewSequence());
-    return std::unique_ptr<Session>(
-        std::make_unique<SessionImpl>(parts_, std::move(sequence)));
+    auto session = std::make_unique<SessionImpl>(parts_, std::move(sequence));
+    if (parts_.draft != nullptr) {
+      HEARTH_ASSIGN(auto drafter, parts_.draft->NewDrafter());
+      session->Speculate(std::move(drafter));
+    }
+    return std::unique_ptr<Session>(std::move(session));
   }
 
   Result<std::vector<float>> Logits(std::span<const std::int32_t> tokens,
@@ -213,11 +220,14 @@ class EngineImpl final : public Engine {
 
   Result<void> DrainSaves(double seconds_max) override {
     if (parts_.prompt_cache == nullptr) return {};
-    return parts_.prompt_cache->Drain(seconds_max);
+    HEARTH_TRY(parts_.prompt_cache->Drain(seconds_max));
+    return parts_.draft == nullptr ? Result<void>()
+                                   : parts_.draft->DrainSaves(seconds_max);
   }
 
  private:
-  EngineParts parts_;
+  std::unique_ptr<EngineParts> owned_parts_;
+  EngineParts& parts_;
   std::unique_ptr<TextCodec> codec_;
   ModelInfo info_;
 };
@@ -228,9 +238,11 @@ EngineParts& PartsOf(Engine& engine) {
   return static_cast<EngineImpl&>(engine).parts();
 }
 
-Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
+Result<std::unique_ptr<EngineParts>> OpenParts(
+    const EngineOptions& options, std::shared_ptr<ThreadPool> pool) {
   HEARTH_TRY(CheckOptions(options));
-  EngineParts parts;
+  auto owned = std::make_unique<EngineParts>();
+  EngineParts& parts = *owned;
   parts.options = options;
   HEARTH_ASSIGN(parts.model, LoadAny(options.model_path));
   RoundRope(options.rope_rounding, parts.model.config.rope);
@@ -254,10 +266,20 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
                 std::to_string(config.context_length) + " tokens only"};
   }
   HEARTH_TRY(CheckPreallocation(parts));
-  parts.pool = std::make_unique<ThreadPool>(options.n_threads);
+  parts.pool = pool != nullptr
+                   ? std::move(pool)
+                   : std::make_shared<ThreadPool>(options.n_threads);
   if (parts.prompt_cache != nullptr) {
     parts.prompt_cache->SetIdentity(IdentityOf(parts));
   }
+  parts.forward = std::make_unique<Forward>(parts.model, *parts.pool);
+  return owned;
+}
+
+Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
+  HEARTH_ASSIGN(std::unique_ptr<EngineParts> parts,
+                OpenParts(options, nullptr));
+  HEARTH_ASSIGN(parts->draft, OpenDraftSource(*parts));
   return std::unique_ptr<Engine>(
       std::make_unique<EngineImpl>(std::move(parts)));
 }

@@ -59,6 +59,60 @@ TEST(Sampler, NotANumberIsNeverDrawn) {
   EXPECT_EQ(f.count(0) + f.count(2), 0u);
 }
 
+// Pearson's statistic of speculative sampling against p, over many draws.
+double ChiSquare(const SamplingOptions& options, const std::vector<float>& p_logits,
+                 const std::vector<float>& q_logits, std::size_t& n_outcomes) {
+  Sampler sampler(options);
+  Distribution p, q;
+  sampler.Filter(p_logits, p);
+  sampler.Filter(q_logits, q);
+  std::map<std::int32_t, int> counts;
+  constexpr int kDraws = 40000;
+  for (int i = 0; i < kDraws; ++i) {
+    ++counts[sampler.AcceptOrDraw(p, q, sampler.Draw(q))];
+  }
+  double chi2 = 0;
+  for (const auto& c : p.candidates) {
+    const double expected = kDraws * p.Of(c.id);
+    chi2 += (counts[c.id] - expected) * (counts[c.id] - expected) / expected;
+  }
+  n_outcomes = p.candidates.size();
+  EXPECT_LE(counts.size(), n_outcomes) << "a token that p filters out";
+  return chi2;
+}
+
+TEST(Sampler, SpeculativeSamplingHasTheTargetsFilteredDistribution) {
+  const std::vector<float> target = {0, 2, 1.5f, -1, 0.5f, 1, -3, 0.2f};
+  const std::vector<std::vector<float>> drafts = {
+      target,                                      // the same
+      {1, 0.5f, 1.5f, 2, -1, 0, 1, -2},            // another
+      {9, -9, -9, -9, -9, -9, -9, -9},             // nearly certain, and wrong
+      {-50, -50, -50, -50, -50, -50, 20, -50}};    // outside the filtered p
+  const SamplingOptions options[] = {
+      {.temperature = 1, .seed = 1},
+      {.temperature = 0.7, .top_k = 4, .seed = 2},
+      {.temperature = 1.3, .top_p = 0.8, .seed = 3},
+      {.temperature = 1, .top_k = 6, .top_p = 0.95, .min_p = 0.1, .seed = 4}};
+  for (const auto& option : options) {
+    for (const auto& draft : drafts) {
+      std::size_t n = 0;
+      const double chi2 = ChiSquare(option, target, draft, n);
+      const double freedom = static_cast<double>(n) - 1;
+      EXPECT_LT(chi2, freedom + 4 * std::sqrt(2 * freedom)) << option.seed;
+    }
+  }
+}
+
+TEST(Sampler, SpeculativeSamplingKeepsADraftOfTheSameDistribution) {
+  Sampler sampler({.temperature = 1, .top_k = 3, .seed = 9});
+  Distribution p;
+  sampler.Filter(std::vector<float>{1, 2, 3, 4}, p);
+  for (int i = 0; i < 200; ++i) {
+    const std::int32_t draft = sampler.Draw(p);
+    EXPECT_EQ(sampler.AcceptOrDraw(p, p, draft), draft);
+  }
+}
+
 TEST(Sampler, RefusesNonsense) {
   EXPECT_FALSE(CheckSampling({.temperature = -1}).ok());
   EXPECT_FALSE(CheckSampling({.top_k = -1}).ok());

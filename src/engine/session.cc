@@ -1,11 +1,11 @@
 #include "engine/session.h"
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <utility>
 
-#include "engine/sampler.h"
+#include "engine/emitter.h"
+#include "engine/stopwatch.h"
 
 namespace hearth {
 namespace {
@@ -20,19 +20,6 @@ constexpr std::size_t kPreviewTokens = 64;
 // until its first token is out.
 constexpr std::chrono::milliseconds kSaveInterval{500};
 
-class Stopwatch {
- public:
-  double ms() const {
-    return std::chrono::duration<double, std::milli>(
-               std::chrono::steady_clock::now() - start_)
-        .count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ =
-      std::chrono::steady_clock::now();
-};
-
 int CommonPrefix(std::span<const std::int32_t> a,
                  std::span<const std::int32_t> b) {
   const auto n = std::min(a.size(), b.size());
@@ -40,83 +27,6 @@ int CommonPrefix(std::span<const std::int32_t> a,
   while (i < n && a[i] == b[i]) ++i;
   return static_cast<int>(i);
 }
-
-// Sends sampled tokens to the caller and keeps the report.
-class Emitter {
- public:
-  Emitter(const EngineParts& parts, const GenerateOptions& options,
-          const Session::OnToken& on_token, bool at_start)
-      : parts_(parts),
-        options_(options),
-        on_token_(on_token),
-        sampler_(options.sampling),
-        decoder_(*parts.tokenizer, /*skip_special=*/true, at_start) {}
-
-  // Samples and emits. Nothing when the generation is over.
-  std::optional<std::int32_t> Next(std::span<const float> logits) {
-    const std::int32_t id = sampler_.Sample(logits);
-    if (report_.token_ids.empty()) report_.first_token_ms = clock_.ms();
-    if (!options_.ignore_eos && parts_.IsEnd(id)) {
-      report_.stop = StopReason::kEndOfText;
-      report_.end_id = id;
-      return std::nullopt;
-    }
-    report_.token_ids.push_back(id);
-    bool stopped = false;
-    const std::string text = Release(decoder_.Push(id), stopped);
-    report_.text += text;
-    if (on_token_ && !on_token_({id, text})) {
-      report_.stop = StopReason::kCaller;
-      return std::nullopt;
-    }
-    if (stopped) {
-      report_.stop = StopReason::kEndOfText;
-      return std::nullopt;
-    }
-    if (static_cast<int>(report_.token_ids.size()) >= options_.n_tokens_max) {
-      report_.stop = StopReason::kLength;
-      return std::nullopt;
-    }
-    return id;
-  }
-
-  GenerateReport Finish() {
-    const std::string rest = held_ + decoder_.Flush();
-    report_.text += rest;
-    if (!rest.empty() && on_token_) (void)on_token_({-1, rest});
-    report_.decode_ms = clock_.ms() - report_.first_token_ms;
-    return std::move(report_);
-  }
-  // What may be shown now: all but an ending that may turn out to be the
-  // beginning of the stop text.
-  std::string Release(const std::string& text, bool& stopped) {
-    const std::string& stop = options_.stop_text;
-    held_ += text;
-    if (stop.empty()) return std::exchange(held_, "");
-    const auto at = held_.find(stop);
-    stopped = at != std::string::npos;
-    std::size_t n = stopped ? at : held_.size();
-    if (!stopped) {
-      std::size_t keep = std::min(held_.size(), stop.size() - 1);
-      while (!held_.ends_with(stop.substr(0, keep))) --keep;
-      n -= keep;
-    }
-    std::string shown = held_.substr(0, n);
-    held_.erase(0, stopped ? held_.size() : n);
-    return shown;
-  }
-  void StopForContext() { report_.stop = StopReason::kContext; }
-
- private:
-  const EngineParts& parts_;
-  const GenerateOptions& options_;
-  const Session::OnToken& on_token_;
-  Sampler sampler_;
-  StreamDecoder decoder_;
-  std::string held_;  // decoded, not yet shown
-  GenerateReport report_;
-  Stopwatch clock_;
-};
 
 }  // namespace
 
@@ -220,6 +130,10 @@ Result<void> SessionImpl::Prefill(std::span<const std::int32_t> tokens,
     at += n;
     SaveSealed(/*now=*/false);
   }
+  if (speculation_ != nullptr && speculation_->drafter().needs_hidden()) {
+    const auto hidden = parts_.forward->FinalHidden(0);
+    hidden_.assign(hidden.begin(), hidden.end());
+  }
   if (progress) progress(n_total, n_total);
   return {};
 }
@@ -304,6 +218,7 @@ void SessionImpl::Persist() {
   if (lacks_manifest_ || n_stored_ < static_cast<int>(tokens_.size())) {
     Save(tokens_.size());
   }
+  if (speculation_ != nullptr) speculation_->drafter().Persist();
 }
 
 Result<GenerateReport> SessionImpl::Generate(const GenerateOptions& options,
@@ -312,25 +227,61 @@ Result<GenerateReport> SessionImpl::Generate(const GenerateOptions& options,
   if (logits_.empty()) {
     return {Code::kInvalidArgument, "nothing to continue: call Sync first"};
   }
-  Emitter emitter(parts_, options, on_token, /*at_start=*/false);
+  Emitter emitter(parts_, options, on_token);
   if (options.n_tokens_max <= 0) {
     SavePrompt();
     return emitter.Finish();
   }
-  while (true) {
-    const std::optional<std::int32_t> id = emitter.Next(logits_);
-    // Off the critical path: the first token is out.
-    SavePrompt();
-    if (!id.has_value()) break;
+  if (parts_.draft != nullptr) {
+    emitter.speculation().drafter = parts_.draft->Describe();
+  }
+  std::optional<std::int32_t> id = emitter.Next(logits_);
+  // Off the critical path: the first token is out.
+  SavePrompt();
+  while (id.has_value()) {
     if (sequence_->n_tokens() >= parts_.context_tokens) {
       emitter.StopForContext();
       break;
     }
-    HEARTH_TRY(parts_.forward->Step(std::span(&*id, 1), *sequence_,
-                                    LogitRows::kLast, logits_.data()));
-    tokens_.push_back(*id);
+    HEARTH_ASSIGN(id, GoOn(*id, options, emitter));
   }
   return emitter.Finish();
+}
+
+Result<std::optional<std::int32_t>> SessionImpl::GoOn(
+    std::int32_t id, const GenerateOptions& options, Emitter& emitter) {
+  if (speculation_ != nullptr) {
+    return speculation_->Step(id, options.speculate,
+                              {*parts_.forward, *sequence_, tokens_, logits_,
+                               hidden_, parts_.context_tokens},
+                              emitter);
+  }
+  HEARTH_TRY(Append(id));
+  return emitter.Next(logits_);
+}
+
+Result<void> SessionImpl::Append(std::int32_t token) {
+  HEARTH_TRY(parts_.forward->Step(std::span(&token, 1), *sequence_,
+                                  LogitRows::kLast, logits_.data()));
+  tokens_.push_back(token);
+  return {};
+}
+
+Result<void> SessionImpl::Follow(std::span<const std::int32_t> tokens) {
+  const int n_common = std::min(CommonPrefix(tokens_, tokens),
+                                static_cast<int>(tokens.size()) - 1);
+  if (static_cast<int>(tokens.size()) - n_common > parts_.spec.block_tokens) {
+    HEARTH_TRY(Sync(tokens, nullptr));
+    SavePrompt();
+    return {};
+  }
+  HEARTH_TRY(Rewind(n_common));
+  return Prefill(tokens, nullptr);
+}
+
+void SessionImpl::Speculate(std::unique_ptr<Drafter> drafter) {
+  speculation_ = std::make_unique<Speculation>(std::move(drafter),
+                                               parts_.options.draft_tokens);
 }
 
 Result<GenerateReport> SessionImpl::GenerateUncached(
@@ -339,7 +290,7 @@ Result<GenerateReport> SessionImpl::GenerateUncached(
   HEARTH_TRY(CheckSampling(options.sampling));
   HEARTH_TRY(CheckPrompt(prompt));
   std::vector<std::int32_t> all(prompt.begin(), prompt.end());
-  Emitter emitter(parts_, options, on_token, /*at_start=*/false);
+  Emitter emitter(parts_, options, on_token);
   while (options.n_tokens_max > 0) {
     sequence_->Rewind(0);
     tokens_.clear();
@@ -374,13 +325,22 @@ Result<void> SessionImpl::Rewind(int n_tokens) {
 }
 
 Result<std::unique_ptr<Session>> SessionImpl::Fork() {
+  HEARTH_ASSIGN(std::unique_ptr<SessionImpl> fork, ForkImpl());
+  return std::unique_ptr<Session>(std::move(fork));
+}
+
+Result<std::unique_ptr<SessionImpl>> SessionImpl::ForkImpl() {
   HEARTH_ASSIGN(auto sequence, sequence_->Fork());
   auto fork = std::make_unique<SessionImpl>(parts_, std::move(sequence));
   fork->tokens_ = tokens_;
   fork->logits_ = logits_;
+  fork->hidden_ = hidden_;
   fork->n_stored_ = n_stored_;
   fork->n_lost_ = n_lost_;
-  return std::unique_ptr<Session>(std::move(fork));
+  if (speculation_ != nullptr) {
+    HEARTH_ASSIGN(fork->speculation_, speculation_->Fork());
+  }
+  return fork;
 }
 
 KvReport SessionImpl::Usage() const {

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "cache/kv_sequence.h"
+#include "engine/drafter.h"
 #include "engine/prompt_cache.h"
+#include "engine/speculation.h"
 #include "hearth/engine.h"
 #include "model/forward.h"
 #include "text/tokenizer.h"
@@ -20,9 +22,10 @@ namespace hearth {
 struct EngineParts {
   LoadedModel model;
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::unique_ptr<ThreadPool> pool;
+  std::shared_ptr<ThreadPool> pool;  // a draft model's too
   std::unique_ptr<Forward> forward;
   std::unique_ptr<PromptCache> prompt_cache;  // may be null
+  std::unique_ptr<DraftSource> draft;         // may be null
   EngineOptions options;
   KvSpec spec;
   int context_tokens = 0;
@@ -50,6 +53,16 @@ class SessionImpl final : public Session {
   std::span<const std::int32_t> tokens() const override { return tokens_; }
   KvReport Usage() const override;
 
+  // Guesses ahead from now on. Called once, on an empty session.
+  void Speculate(std::unique_ptr<Drafter> drafter);
+
+  // --- For a draft model: a sequence that another one leads ------------------
+  // Sync that asks the prompt cache only when more than a block is missing.
+  Result<void> Follow(std::span<const std::int32_t> tokens);
+  Result<void> Append(std::int32_t token);
+  std::span<const float> logits() const { return logits_; }
+  Result<std::unique_ptr<SessionImpl>> ForkImpl();
+
  private:
   Result<void> CheckPrompt(std::span<const std::int32_t> tokens) const;
   // Replaces the sequence by what the prompt cache has when that is more than
@@ -60,6 +73,10 @@ class SessionImpl final : public Session {
                        const Progress& progress);
   // After a failed save it is not known what the store has.
   void ForgetLostSaves();
+  // Appends `id`, emits what follows; see Speculation::Step.
+  Result<std::optional<std::int32_t>> GoOn(std::int32_t id,
+                                           const GenerateOptions& options,
+                                           Emitter& emitter);
   // Hands the first `n_tokens` to the prompt cache, with a manifest.
   void Save(std::size_t n_tokens);
   // Hands full blocks that are not stored yet to the prompt cache while the
@@ -73,6 +90,8 @@ class SessionImpl final : public Session {
   std::unique_ptr<KvSequence> sequence_;
   std::vector<std::int32_t> tokens_;  // what the sequence holds
   std::vector<float> logits_;  // of the last token; empty: not known
+  std::vector<float> hidden_;  // what they were computed from, if a drafter asks
+  std::unique_ptr<Speculation> speculation_;  // may be null
   // The prompt of the last Sync that is not yet with the prompt cache.
   std::optional<std::size_t> unsaved_prompt_;
   int n_stored_ = 0;  // leading tokens that are stored or on their way

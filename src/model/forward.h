@@ -38,6 +38,13 @@ class Forward {
   Result<void> Step(std::span<const std::int32_t> tokens, KvPort& kv,
                     LogitRows rows, float* logits);
 
+  // What row `row` of the last Step's logits was computed from: [d_model], the
+  // residual stream after the final norm. Valid until the next Step.
+  std::span<const float> FinalHidden(int row) {
+    return {normed_.GetFloats(0) + row * std::int64_t{config_.d_model},
+            static_cast<std::size_t>(config_.d_model)};
+  }
+
   static constexpr int kStepTokensMax = 512;
 
  private:
