@@ -86,6 +86,12 @@ struct KvReport {
   int kv_layers = 0;
 };
 
+// A prompt's ids, and how many leading ones a stored prompt gave.
+struct PromptIds {
+  std::vector<std::int32_t> ids;
+  int from_store = 0;
+};
+
 class Session {
  public:
   virtual ~Session() = default;
@@ -140,6 +146,13 @@ class Engine {
   virtual int context_tokens() const = 0;
 
   virtual Result<std::unique_ptr<Session>> NewSession() = 0;
+
+  // The ids to Sync for a prompt that the tokenizer turned into `ids`: where a
+  // stored prompt has the same text under other ids (an answer that was sampled)
+  // and so spares a block or more, its ids up to a common token boundary, then
+  // the rest of `ids`. The answer is then that of these ids. `ids` themselves
+  // without a prompt cache directory or without options().cache_by_text.
+  virtual PromptIds PreferStoredIds(std::vector<std::int32_t> ids) = 0;
 
   // Logits of every position, [n_tokens][vocab_size] float32, computed in steps
   // of the given sizes (the last one repeats; empty: one size fits).

@@ -49,6 +49,9 @@ struct EngineOptions {
   std::uint64_t cache_free_reserve_bytes = 0;  // of the disk, left for others
   bool cache_verify = true;     // checksums before use; false trusts the disk
   bool cache_previews = false;  // the prompt's beginning in the sidecar
+  bool cache_always = false;    // load what is stored even where computing it
+                                // is predicted to be faster
+  bool cache_by_text = false;   // Engine::PreferStoredIds looks for the text
 };
 
 struct SamplingOptions {

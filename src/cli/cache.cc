@@ -135,6 +135,17 @@ std::string WhyText(const Json& json) {
                      Number(json["tokens"]) + " tokens would be reused\n";
   const std::string reason = json["miss_reason"].get<std::string>();
   if (!reason.empty()) text += "reason    " + reason + "\n";
+  if (json.contains("load_ms")) {
+    text += "worth it  loading them " + HumanMs(json["load_ms"].get<double>()) +
+            ", computing them " + HumanMs(json["compute_ms"].get<double>()) +
+            (json["load_pays"].get<bool>()
+                 ? "\n"
+                 : ": computed, unless --cache-always\n");
+  }
+  if (json.contains("tokens_by_text")) {
+    text += "by text   " + Number(json["tokens_by_text"]) +
+            " tokens are stored under other ids; --cache-by-text uses them\n";
+  }
   const std::string nearest = json["nearest"].get<std::string>();
   if (nearest.empty()) return text + "nothing stored comes near this prompt\n";
   text += "nearest   " + nearest + ", " + Number(json["tokens_common"]) +

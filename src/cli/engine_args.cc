@@ -53,6 +53,11 @@ void EngineArgs::AddKv(CLI::App& command) {
                      "bytes the directory may take (K, M, G are known); 0: no "
                      "limit")
       ->transform(CLI::AsSizeValue(true));
+  command.add_flag("--cache-always", engine.cache_always,
+                   "load stored KV even where computing it would be faster");
+  command.add_flag("--cache-by-text", engine.cache_by_text,
+                   "also find stored prompts whose text is the same and whose "
+                   "token ids are not; goes on from their ids");
   command.add_flag("--no-verify{false}", engine.cache_verify,
                    "use stored KV without checking its checksums");
   command.add_flag("--cache-previews", engine.cache_previews,

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/engine_args.h"
@@ -85,9 +86,12 @@ Result<SampleReport> Run(const SampleArgs& args, Engine& engine,
   report.seed = generate.sampling.seed;
   report.greedy = generate.sampling.temperature == 0;
   report.cached = !args.no_cache;
-  HEARTH_ASSIGN(const std::vector<std::int32_t> ids,
+  HEARTH_ASSIGN(std::vector<std::int32_t> encoded,
                 args.chat ? EncodeChatMessage(engine, args.chat_options, text)
                           : engine.codec().Encode(text, /*special=*/true));
+  const PromptIds prompt = engine.PreferStoredIds(std::move(encoded));
+  const std::vector<std::int32_t>& ids = prompt.ids;
+  report.ids_from_store = prompt.from_store;
   HEARTH_ASSIGN(std::unique_ptr<Session> session, engine.NewSession());
   report.start_ms = SinceStartMs();
   const auto on_token = [&](const Token& token) {

@@ -62,6 +62,9 @@ std::string Footer(const SampleReport& r) {
   if (r.sync.reused_tokens > 0) {
     text += " (" + r.sync.reuse_tier + ", " + HumanMs(r.sync.lookup_ms) + ")";
   }
+  if (r.ids_from_store > 0) {
+    text += "; " + std::to_string(r.ids_from_store) + " ids found by their text";
+  }
   if (!r.sync.miss_reason.empty()) text += "; " + r.sync.miss_reason;
   text += "\nspeed    first token after " + HumanMs(r.ttft_ms) + " (ready " +
           HumanMs(r.start_ms) + ")";
@@ -98,6 +101,7 @@ std::string ToJson(const SampleReport& r) {
   json["stop"] = NameOf(r.generate.stop);
   json["prompt_tokens"] = r.sync.prompt_tokens;
   json["reused_tokens"] = r.sync.reused_tokens;
+  json["ids_from_store"] = r.ids_from_store;
   json["reuse_tier"] = r.sync.reuse_tier;
   json["miss_reason"] = r.sync.miss_reason;
   json["warnings"] = r.sync.warnings;

@@ -15,6 +15,7 @@ struct SampleReport {
   double start_ms = 0;  // process start to ready
   double ttft_ms = 0;   // process start to first token; 0: there was none
   std::uint64_t seed = 0;
+  int ids_from_store = 0;  // found by their text
   bool greedy = false;
   bool cached = true;
 };

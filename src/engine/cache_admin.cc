@@ -175,6 +175,16 @@ Result<std::string> CacheWhy(Engine& engine, const std::string& prompt) {
                  {"nearest", why.nearest_stem},
                  {"tokens_common", why.n_tokens_common},
                  {"key_differences", why.key_differences}};
+  const auto by_text =
+      parts.prompt_cache->FindText(parts.spec, *parts.tokenizer, ids);
+  if (by_text.has_value()) json["tokens_by_text"] = by_text->n_usable;
+  const auto cost = parts.prompt_cache->Predict(
+      parts.spec, static_cast<int>(why.n_tokens_stored));
+  if (cost.has_value() && why.n_tokens_stored > 0) {
+    json["load_ms"] = cost->load_ms;
+    json["compute_ms"] = cost->compute_ms;
+    json["load_pays"] = cost->load_pays();
+  }
   // The texts around the place where the two part, and where it is in the
   // prompt. Only meaningful when both were tokenised alike.
   const auto common = static_cast<std::size_t>(why.n_tokens_common);

@@ -218,6 +218,12 @@ class EngineImpl final : public Engine {
     return logits;
   }
 
+  PromptIds PreferStoredIds(std::vector<std::int32_t> ids) override {
+    if (parts_.prompt_cache == nullptr) return {std::move(ids), 0};
+    return parts_.prompt_cache->PreferStored(parts_.spec, *parts_.tokenizer,
+                                             std::move(ids));
+  }
+
   Result<void> DrainSaves(double seconds_max) override {
     if (parts_.prompt_cache == nullptr) return {};
     HEARTH_TRY(parts_.prompt_cache->Drain(seconds_max));

@@ -1,5 +1,7 @@
 #include "engine/prompt_cache.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -9,6 +11,11 @@ namespace {
 
 // Blocks written between two looks at whether the program must end.
 constexpr std::size_t kBlocksPerWrite = 32;
+
+// The search by text: leading tokens that tell most prompts apart, and how many
+// are compared to the end.
+constexpr std::size_t kTokensToTell = 32;
+constexpr std::size_t kPromptsToCompare = 16;
 
 }  // namespace
 
@@ -46,16 +53,19 @@ struct PromptCache::Batch {
   }
 };
 
-PromptCache::PromptCache(std::string file)
-    : file_(std::move(file)), queue_(std::make_unique<SaveQueue>()) {}
+PromptCache::PromptCache(const EngineOptions& options)
+    : file_(options.prompt_cache_file),
+      always_load_(options.cache_always),
+      by_text_(options.cache_by_text),
+      n_threads_(options.n_threads),
+      queue_(std::make_unique<SaveQueue>()) {}
 
 Result<std::unique_ptr<PromptCache>> PromptCache::Open(
     const EngineOptions& options) {
   if (options.prompt_cache_file.empty() && options.prompt_cache_dir.empty()) {
     return std::unique_ptr<PromptCache>();
   }
-  auto cache = std::unique_ptr<PromptCache>(
-      new PromptCache(options.prompt_cache_file));
+  std::unique_ptr<PromptCache> cache(new PromptCache(options));
   if (cache->file_.empty()) {
     StoreOptions store_options;
     store_options.verify = options.cache_verify;
@@ -75,13 +85,67 @@ Result<std::unique_ptr<PromptCache>> PromptCache::Open(
   return cache;
 }
 
+void PromptCache::SetIdentity(KvIdentity identity) {
+  identity_ = std::move(identity);
+  if (directory_.empty()) return;
+  // What was measured holds for one machine, if at all.
+  char host[256] = {};
+  ::gethostname(host, sizeof(host) - 1);
+  speed_memo_.emplace(directory_, Sha256()
+                                      .Field("hearth kv speed")
+                                      .Field(identity_.model_id)
+                                      .Field(identity_.format_id)
+                                      .Field(std::string_view(host))
+                                      .Field(static_cast<std::uint64_t>(n_threads_))
+                                      .Finish());
+  choice_ = LoadChoice(speed_memo_->Find());
+}
+
+std::optional<LoadChoice::Prediction> PromptCache::Predict(
+    const KvSpec& spec, int n_tokens) const {
+  return choice_.Predict(
+      n_tokens, spec.bytes_per_token() * static_cast<std::uint64_t>(n_tokens));
+}
+
+std::optional<std::string> PromptCache::Decline(
+    const KvSpec& spec, std::span<const std::int32_t> tokens, int n_have) {
+  if (n_have >= spec.block_tokens &&
+      store_->CountStored(identity_, spec, tokens) <= n_have) {
+    return "tokens " + std::to_string(n_have) + ".." +
+           std::to_string(tokens.size() - 1) + " are not stored";
+  }
+  if (always_load_) return std::nullopt;
+  // Both grow with the tokens: when loading pays for all, it pays for a part.
+  const auto whole = Predict(spec, static_cast<int>(tokens.size()));
+  if (!whole.has_value() || whole->load_pays()) return std::nullopt;
+  const int n_stored = store_->CountStored(identity_, spec, tokens);
+  const auto prediction = Predict(spec, n_stored);
+  if (prediction->load_pays()) return std::nullopt;
+  choice_.NoteDeclined();
+  KeepSpeeds();
+  return "stored, but " + Describe(n_stored, *prediction) +
+         "; --cache-always loads them";
+}
+
 StoreMatch PromptCache::Lookup(const KvSpec& spec,
-                               std::span<const std::int32_t> tokens) {
+                               std::span<const std::int32_t> tokens,
+                               int n_have) {
   StoreMatch match;
   if (!file_.empty()) {
     match = LookupBundle(file_, identity_, spec, tokens);
   } else if (store_ != nullptr) {
-    match = store_->Lookup(identity_, spec, tokens);
+    if (auto reason = Decline(spec, tokens, n_have); reason.has_value()) {
+      match.miss_reason = *std::move(reason);
+    } else {
+      const auto start = std::chrono::steady_clock::now();
+      match = store_->Lookup(identity_, spec, tokens);
+      const std::chrono::duration<double, std::milli> took =
+          std::chrono::steady_clock::now() - start;
+      choice_.NoteLoad(spec.bytes_per_token() *
+                           static_cast<std::uint64_t>(match.n_tokens),
+                       took.count());
+      KeepSpeeds();
+    }
   } else {
     match.miss_reason = open_error_;
     match.warnings.push_back(open_error_);
@@ -92,6 +156,63 @@ StoreMatch PromptCache::Lookup(const KvSpec& spec,
     match.warnings.push_back("prompt cache not saved: " + error->message);
   }
   return match;
+}
+
+void PromptCache::NotePrefill(int n_tokens, double ms) {
+  choice_.NotePrefill(n_tokens, ms);
+  KeepSpeeds();
+}
+
+// On the writer thread: a lookup waits for no file.
+void PromptCache::KeepSpeeds() {
+  if (store_ == nullptr || !speed_memo_.has_value()) return;
+  const auto changed = choice_.TakeChanged();
+  if (!changed.has_value()) return;
+  // A memo that cannot be written costs one worse choice.
+  (void)queue_->TryEnqueue(
+      [memo = *speed_memo_, speeds = *changed]() -> Result<void> {
+        (void)memo.Save(speeds);
+        return {};
+      },
+      0);
+}
+
+std::optional<TextMatch> PromptCache::FindText(
+    const KvSpec& spec, const Tokenizer& tokenizer,
+    std::span<const std::int32_t> ids) {
+  if (store_ == nullptr) return std::nullopt;
+  const int n_covered = store_->CountStored(identity_, spec, ids);
+  if (static_cast<int>(ids.size()) - n_covered <= spec.block_tokens) {
+    return std::nullopt;
+  }
+  // A prompt that begins with other text is not read further.
+  const std::string text = SpellTokens(tokenizer, ids);
+  const auto begins_alike = [&](std::span<const std::int32_t> first) {
+    const std::string start = SpellTokens(
+        tokenizer, first.first(std::min(first.size(), kTokensToTell)));
+    return !start.empty() && text.starts_with(start);
+  };
+  const auto stored =
+      store_->RecentPrompts(identity_, kPromptsToCompare, begins_alike);
+  auto match = FindByText(tokenizer, ids, stored, n_covered, spec.block_tokens);
+  if (!match.has_value()) return match;
+  // The blocks may be gone, whatever the manifest says.
+  const int n_full = match->n_usable / spec.block_tokens * spec.block_tokens;
+  const int n_there = store_->CountStored(
+      identity_, spec,
+      std::span(match->ids).first(static_cast<std::size_t>(n_full)));
+  if (n_there < n_full) return std::nullopt;
+  return match;
+}
+
+PromptIds PromptCache::PreferStored(const KvSpec& spec,
+                                    const Tokenizer& tokenizer,
+                                    std::vector<std::int32_t> ids) {
+  if (by_text_) {
+    auto match = FindText(spec, tokenizer, ids);
+    if (match.has_value()) return {std::move(match->ids), match->n_from_store};
+  }
+  return {std::move(ids), 0};
 }
 
 PromptCache::Batch PromptCache::MakeBatch(std::span<const std::int32_t> tokens,

@@ -5,14 +5,19 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "cache/kv_sequence.h"
+#include "engine/load_choice.h"
+#include "engine/text_lookup.h"
+#include "hearth/engine.h"
 #include "hearth/options.h"
 #include "store/kv_store.h"
 #include "store/save_queue.h"
+#include "store/speed_memo.h"
 
 namespace hearth {
 
@@ -27,15 +32,34 @@ class PromptCache {
 
   // What entries belong to. Called once, before Lookup and Save: the store must
   // be open first, since the digest's memo lives in it.
-  void SetIdentity(KvIdentity identity) { identity_ = std::move(identity); }
+  void SetIdentity(KvIdentity identity);
 
   const KvIdentity& identity() const { return identity_; }
 
   // The store's root for other things worth keeping; empty without one.
   const std::string& directory() const { return directory_; }
 
-  // The longest stored prefix of `tokens`.
-  StoreMatch Lookup(const KvSpec& spec, std::span<const std::int32_t> tokens);
+  // The longest stored prefix of `tokens`. Nothing is read when no block lies
+  // behind the first `n_have`, which the caller has, or when computing is
+  // predicted to be faster.
+  StoreMatch Lookup(const KvSpec& spec, std::span<const std::int32_t> tokens,
+                    int n_have);
+  // `ids`, or those of a stored prompt with the same text (text_lookup.h).
+  // `tokenizer` made the ids.
+  PromptIds PreferStored(const KvSpec& spec, const Tokenizer& tokenizer,
+                         std::vector<std::int32_t> ids);
+  // The same, whether or not the option asks for it; nothing without a match.
+  std::optional<TextMatch> FindText(const KvSpec& spec,
+                                    const Tokenizer& tokenizer,
+                                    std::span<const std::int32_t> ids);
+
+  // Computing `n_tokens` took `ms`: what loading is compared with.
+  void NotePrefill(int n_tokens, double ms);
+  // What a lookup of `n_tokens` stored tokens is predicted to take, and to
+  // spare; nothing before both were measured.
+  std::optional<LoadChoice::Prediction> Predict(const KvSpec& spec,
+                                                int n_tokens) const;
+
   const char* tier() const { return file_.empty() ? "disk" : "file"; }
 
   // Hands what is not stored yet to the writer thread; returns at once.
@@ -62,7 +86,12 @@ class PromptCache {
   Result<void> Drain(double seconds_max);
 
  private:
-  explicit PromptCache(std::string file);
+  explicit PromptCache(const EngineOptions& options);
+  // Why nothing is to be loaded; nothing when something is.
+  std::optional<std::string> Decline(const KvSpec& spec,
+                                     std::span<const std::int32_t> tokens,
+                                     int n_have);
+  void KeepSpeeds();
 
   // Blocks of `tokens` from `first` on.
   struct Batch;
@@ -75,9 +104,13 @@ class PromptCache {
   Result<void> WriteFile(const Batch& batch) const;
 
   std::string file_;  // empty: the directory
+  bool always_load_, by_text_;
+  int n_threads_;
   std::string directory_;
   KvIdentity identity_;
   std::unique_ptr<KvStore> store_;
+  std::optional<SpeedMemo> speed_memo_;  // from SetIdentity on
+  LoadChoice choice_{KvSpeeds{}};
   std::string open_error_;
   std::string reported_error_;  // of a save; the same one is not told twice
   // Last, so that it is drained before the rest goes.

@@ -78,7 +78,7 @@ Result<void> SessionImpl::CheckPrompt(
 int SessionImpl::Restore(std::span<const std::int32_t> tokens, int n_have,
                          SyncReport& report) {
   const Stopwatch clock;
-  StoreMatch match = parts_.prompt_cache->Lookup(parts_.spec, tokens);
+  StoreMatch match = parts_.prompt_cache->Lookup(parts_.spec, tokens, n_have);
   report.miss_reason = std::move(match.miss_reason);
   report.warnings = std::move(match.warnings);
   if (match.n_tokens > n_have) {
@@ -169,6 +169,10 @@ Result<SyncReport> SessionImpl::Sync(std::span<const std::int32_t> tokens,
     return done.error();
   }
   report.prefill_ms = clock.ms();
+  if (parts_.prompt_cache != nullptr) {
+    parts_.prompt_cache->NotePrefill(
+        report.prompt_tokens - report.reused_tokens, report.prefill_ms);
+  }
   return report;
 }
 

@@ -30,6 +30,11 @@ class DirStore : public KvStore {
 
   StoreMatch Lookup(const KvIdentity& identity, const KvSpec& spec,
                     std::span<const std::int32_t> tokens) override;
+  int CountStored(const KvIdentity& identity, const KvSpec& spec,
+                  std::span<const std::int32_t> tokens) override;
+  std::vector<std::vector<std::int32_t>> RecentPrompts(
+      const KvIdentity& identity, std::size_t n_max,
+      const WantedPrompt& wanted) override;
   Result<void> SaveBlock(const KvIdentity& identity, const KvSpec& spec,
                          const BlockToSave& block) override;
   Result<void> SaveBlocks(const KvIdentity& identity, const KvSpec& spec,

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -83,6 +84,18 @@ class KvStore {
   // longest partial tail that a manifest holds. Verifies everything it returns.
   virtual StoreMatch Lookup(const KvIdentity& identity, const KvSpec& spec,
                             std::span<const std::int32_t> tokens) = 0;
+
+  // How many leading tokens have their full blocks stored, by name alone:
+  // nothing is read. A lookup may find less.
+  virtual int CountStored(const KvIdentity& identity, const KvSpec& spec,
+                          std::span<const std::int32_t> tokens) = 0;
+
+  // Token ids of stored prompts of this identity, last used first, `n_max` at
+  // most. Those whose first ids `wanted` declines are not read further.
+  using WantedPrompt = std::function<bool(std::span<const std::int32_t>)>;
+  virtual std::vector<std::vector<std::int32_t>> RecentPrompts(
+      const KvIdentity& identity, std::size_t n_max,
+      const WantedPrompt& wanted) = 0;
 
   // Durable when it returns. Fine when the block exists already.
   virtual Result<void> SaveBlock(const KvIdentity& identity, const KvSpec& spec,
