@@ -91,7 +91,8 @@ function(hearth_fuzz_targets)
   endforeach()
 endfunction()
 
-# bench/x_bench.cc: one Google Benchmark program each.
+# bench/x_bench.cc: one Google Benchmark program each; bench/limits.cc: what the
+# machine can do.
 function(hearth_benches)
   find_package(benchmark REQUIRED)
   _hearth_sources(benches bench "*_bench.cc")
@@ -102,4 +103,7 @@ function(hearth_benches)
     target_link_libraries(${name} PRIVATE hearth_engine hearth_flags
                           benchmark::benchmark)
   endforeach()
+  add_executable(limits ${CMAKE_SOURCE_DIR}/bench/limits.cc)
+  target_include_directories(limits PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(limits PRIVATE hearth_base hearth_flags)
 endfunction()

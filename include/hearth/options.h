@@ -27,6 +27,8 @@ std::optional<KvStorage> KvStorageNamed(std::string_view name);
 struct EngineOptions {
   std::string model_path = {};  // empty: the model inside the program
   int n_threads = 0;       // 0: the processors this process may use
+  int n_threads_prefill = 0;    // for prompts; 0: n_threads
+  int prefill_step_tokens = 0;  // prompt tokens a forward step; 0: 256
 
   KvStorage kv_storage = KvStorage::kFp32;
   KvGrowth kv_growth = KvGrowth::kInPlace;

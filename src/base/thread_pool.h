@@ -1,9 +1,13 @@
 // A fixed set of threads that run one parallel loop at a time.
 //
-// Threads  ParallelFor may be called from one thread at a time. The caller
-//          takes part in the work. Workers spin for a short while after a loop
-//          and then sleep, so that back-to-back loops cost microseconds and an
-//          idle program costs nothing.
+// A loop never waits for a worker that has not begun: one that sleeps, or has
+// lost its processor to another program, just misses the loop, and the others
+// do its share.
+//
+// Threads  ParallelFor and UseThreads may be called from one thread at a time.
+//          The caller takes part in the work. Workers spin for a short while
+//          after a loop and then sleep, so that back-to-back loops cost
+//          microseconds and an idle program costs nothing.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +24,12 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
+  // How many there are: bounds the `thread` that tasks see.
   int n_threads() const { return n_threads_; }
+  // How many take part in loops, the caller included.
+  int n_used() const { return n_used_; }
+  // From the next loop on `n` threads take part, 1 to n_threads().
+  void UseThreads(int n);
 
   // Calls task(index, thread) once for every index in [0, n_tasks), in any
   // order, `thread` in [0, n_threads). Returns when all are done.
@@ -30,11 +39,12 @@ class ThreadPool {
  private:
   struct Shared;
   int n_threads_;
+  int n_used_;
   std::unique_ptr<Shared> shared_;
 };
 
-// Processors this process may use: the affinity mask, lowered by a container's
-// CPU quota. At least 1.
+// Processors this process may use: the affinity mask, lowered by the CPU quotas
+// of the control groups it is in. At least 1.
 int AvailableCpus();
 
 }  // namespace hearth

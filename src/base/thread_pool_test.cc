@@ -27,6 +27,37 @@ TEST(ThreadPool, RunsEveryIndexOnceAcrossManyLoops) {
   }
 }
 
+TEST(ThreadPool, OnlyTheThreadsInUseTakePart) {
+  ThreadPool pool(4);
+  for (const int n : {1, 3, 2, 4, 1, 4}) {
+    pool.UseThreads(n);
+    EXPECT_EQ(pool.n_used(), n);
+    std::atomic<int> largest{0};
+    std::atomic<int> count{0};
+    for (int loop = 0; loop < 50; ++loop) {
+      pool.ParallelFor(8, [&](std::int64_t, int thread) {
+        count++;
+        int seen = largest;
+        while (thread > seen && !largest.compare_exchange_weak(seen, thread)) {
+        }
+      });
+    }
+    EXPECT_EQ(count.load(), 400);
+    EXPECT_LT(largest.load(), n);
+  }
+}
+
+// A worker that is busy elsewhere must not hold up the loop: with more threads
+// than processors some always are.
+TEST(ThreadPool, ManyMoreThreadsThanProcessorsStillFinish) {
+  ThreadPool pool(64);
+  std::atomic<std::int64_t> sum{0};
+  for (int loop = 0; loop < 200; ++loop) {
+    pool.ParallelFor(100, [&](std::int64_t i, int) { sum += i; });
+  }
+  EXPECT_EQ(sum.load(), 200 * 4950);
+}
+
 TEST(ThreadPool, ZeroThreadsMeansTheCpusOfThisProcess) {
   EXPECT_EQ(ThreadPool(0).n_threads(), AvailableCpus());
 }

@@ -37,5 +37,6 @@ void AddCache(CLI::App& app, int& exit_code);
 void AddConvert(CLI::App& app, int& exit_code);
 void AddQuantize(CLI::App& app, int& exit_code);
 void AddInit(CLI::App& app, int& exit_code);
+void AddBench(CLI::App& app, int& exit_code);
 
 }  // namespace hearth::cli

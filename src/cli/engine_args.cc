@@ -11,6 +11,9 @@ void EngineArgs::AddModel(CLI::App& command) {
   command.add_option("--threads,-t", engine.n_threads,
                      "default: the processors this process may use")
       ->check(CLI::PositiveNumber);
+  command.add_option("--threads-prefill", engine.n_threads_prefill,
+                     "for computing prompts; default: as many as --threads")
+      ->check(CLI::PositiveNumber);
 }
 
 void EngineArgs::AddSampling(CLI::App& command) {

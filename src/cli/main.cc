@@ -53,6 +53,7 @@ int main(int argc, char** argv) {
   AddConvert(app, exit_code);
   AddQuantize(app, exit_code);
   AddInit(app, exit_code);
+  AddBench(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

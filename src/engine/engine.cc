@@ -135,8 +135,16 @@ Result<void> CheckOptions(const EngineOptions& options) {
   if (options.draft_tokens < 1 || options.draft_tokens > 64) {
     return {Code::kInvalidArgument, "--draft-tokens must be 1 to 64"};
   }
-  if (options.n_threads < 0 || options.n_threads > 1024) {
-    return {Code::kInvalidArgument, "--threads must be 1 to 1024"};
+  if (options.n_threads < 0 || options.n_threads > 1024 ||
+      options.n_threads_prefill < 0 || options.n_threads_prefill > 1024) {
+    return {Code::kInvalidArgument,
+            "--threads and --threads-prefill must be 1 to 1024"};
+  }
+  if (options.prefill_step_tokens < 0 ||
+      options.prefill_step_tokens > Forward::kStepTokensMax) {
+    return {Code::kInvalidArgument,
+            "a prefill step must have 1 to " +
+                std::to_string(Forward::kStepTokensMax) + " tokens"};
   }
   return {};
 }
@@ -274,7 +282,8 @@ Result<std::unique_ptr<EngineParts>> OpenParts(
   HEARTH_TRY(CheckPreallocation(parts));
   parts.pool = pool != nullptr
                    ? std::move(pool)
-                   : std::make_shared<ThreadPool>(options.n_threads);
+                   : std::make_shared<ThreadPool>(std::max(
+                         parts.n_threads(), parts.n_threads_prefill()));
   if (parts.prompt_cache != nullptr) {
     parts.prompt_cache->SetIdentity(IdentityOf(parts));
   }

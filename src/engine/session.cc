@@ -12,7 +12,7 @@ namespace {
 
 // Tokens per prefill step: enough to amortise unpacking the weights, few enough
 // for a lively progress bar and a prompt answer to a cancel.
-constexpr int kPrefillStep = 256;
+constexpr int kPrefillStepDefault = 256;
 
 constexpr std::size_t kPreviewTokens = 64;
 
@@ -106,6 +106,10 @@ int SessionImpl::Restore(std::span<const std::int32_t> tokens, int n_have,
 Result<void> SessionImpl::Prefill(std::span<const std::int32_t> tokens,
                                   const Progress& progress) {
   const int n_total = static_cast<int>(tokens.size());
+  const int step_tokens = parts_.options.prefill_step_tokens > 0
+                              ? parts_.options.prefill_step_tokens
+                              : kPrefillStepDefault;
+  parts_.pool->UseThreads(parts_.n_threads_prefill());
   logits_.resize(static_cast<std::size_t>(parts_.model.config.vocab_size));
   last_save_ = std::chrono::steady_clock::now();
   for (int at = sequence_->n_tokens(); at < n_total;) {
@@ -115,7 +119,7 @@ Result<void> SessionImpl::Prefill(std::span<const std::int32_t> tokens,
                                     std::to_string(at) + " of " +
                                     std::to_string(n_total)};
     }
-    const int n = std::min(kPrefillStep, n_total - at);
+    const int n = std::min(step_tokens, n_total - at);
     const auto step = tokens.subspan(static_cast<std::size_t>(at),
                                      static_cast<std::size_t>(n));
     const bool last = at + n == n_total;
@@ -254,6 +258,7 @@ Result<GenerateReport> SessionImpl::Generate(const GenerateOptions& options,
 
 Result<std::optional<std::int32_t>> SessionImpl::GoOn(
     std::int32_t id, const GenerateOptions& options, Emitter& emitter) {
+  parts_.pool->UseThreads(parts_.n_threads());
   if (speculation_ != nullptr) {
     return speculation_->Step(id, options.speculate,
                               {*parts_.forward, *sequence_, tokens_, logits_,

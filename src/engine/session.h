@@ -30,6 +30,13 @@ struct EngineParts {
   KvSpec spec;
   int context_tokens = 0;
 
+  int n_threads() const {
+    return options.n_threads > 0 ? options.n_threads : AvailableCpus();
+  }
+  int n_threads_prefill() const {
+    return options.n_threads_prefill > 0 ? options.n_threads_prefill
+                                         : n_threads();
+  }
   bool IsEnd(std::int32_t id) const;
   // An empty sequence with room for the context.
   Result<std::unique_ptr<KvSequence>> NewSequence() const;

@@ -199,7 +199,7 @@ void Attention::Run(const AttentionCall& call) {
   const int n_row_tasks = (n_rows + positions_per_task - 1) / positions_per_task;
   const int n_tasks = config_.n_kv_heads * n_row_tasks;
   const Segments segments = SegmentsOf(call, {0, 0, n_rows});
-  if (n_row_tasks == 1 && segments.count() > 1 && pool_.n_threads() > 1) {
+  if (n_row_tasks == 1 && segments.count() > 1 && pool_.n_used() > 1) {
     RunSplit(call, segments);
     return;
   }

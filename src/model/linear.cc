@@ -66,7 +66,7 @@ void LinearRunner::Run(const float* x, std::int64_t x_stride, int n_rows,
 void LinearRunner::RunPacked(int n_rows, std::span<const LinearCall> calls) {
   std::int64_t n_columns = 0;
   for (const LinearCall& call : calls) n_columns += call.linear->w.n_out;
-  std::int64_t per_task = n_columns / (pool_.n_threads() * kTasksPerThread);
+  std::int64_t per_task = n_columns / (pool_.n_used() * kTasksPerThread);
   per_task = std::clamp(per_task / kMatmulColumns * kMatmulColumns, kColumnsMin,
                         kColumnsMax);
   std::int64_t n_tasks = 0;

@@ -1,0 +1,127 @@
+"""What is compared: one Job is one process of each side, and its Rows are the
+figures read from it. Targets are ratios, hearth to the better peer build."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Row:
+    id: str
+    title: str
+    question: str        # which plot
+    unit: str
+    hearth: callable     # JSON of hearth's process -> value
+    peer: callable       # JSON of the peer's process -> value
+    target: float | None = None
+    higher: bool = True  # better
+
+
+@dataclass
+class Job:
+    id: str
+    model: str
+    kv: str = "fp16"          # hearth's
+    peer_kv: str = "f16"
+    kind: str = "speed"       # or "start"
+    prefill: int = 0
+    decode: int = 0
+    depth: int = 0
+    more: int = 0             # a further prompt at the depth
+    long: bool = False        # minutes, not seconds
+    rows: list = field(default_factory=list)
+
+
+def median(x):
+    return x["median"]
+
+
+def names(model):
+    shape, kind = model.split("-")[0], model.split("-", 1)[1]
+    shapes = {"q05b": "0.5B", "q15b": "1.5B", "l32": "Llama 1B"}
+    return shapes.get(shape, shape), kind.removeprefix("1b-").upper()
+
+
+SHORT = {  # model: target of prefill
+    "q05b-q8_0": 1.5, "q15b-q8_0": 1.5, "q15b-q4_k_m": 1.4,
+    "l32-1b-q4_k_m": 1.4, "q05b-q4_0": 1.1, "q15b-q4_0": 1.1,
+    "l32-1b-q4_0": 1.1, "l32-1b-q8_0": 1.5, "q05b-bf16": 1.1,
+    "q15b-bf16": 1.1, "q05b-q4_k_m": None,
+}
+
+
+def short_jobs():
+    for model, target in SHORT.items():
+        shape, kind = names(model)
+        yield Job(f"short/{model}", model, prefill=512, decode=64, rows=[
+            Row(f"prefill-512/{model}", f"prefill 512, {shape} {kind}",
+                "prefill", "tokens/s",
+                lambda h: median(h["prefill_tokens_per_s"]),
+                lambda p: p["pp_tps"], target),
+            Row(f"decode/{model}", f"decode, {shape} {kind}", "decode",
+                "tokens/s", lambda h: median(h["decode_tokens_per_s"]),
+                lambda p: p["tg_tps"], 1.0),
+            Row(f"load/{model}", f"model load, {shape} {kind}", "load", "ms",
+                lambda h: h["load_ms"], lambda p: 1e3 * p["load_s"], 0.2,
+                higher=False)])
+        yield Job(f"prefill-2048/{model}", model, prefill=2048, rows=[
+            Row(f"prefill-2048/{model}", f"prefill 2048, {shape} {kind}",
+                "prefill", "tokens/s",
+                lambda h: median(h["prefill_tokens_per_s"]),
+                lambda p: p["pp_tps"], target)])
+
+
+def depth_job(model, depth, kv, peer_kv, targets, more=0):
+    shape, kind = names(model)
+    what = f"{shape} {kind}, {kv} KV against {peer_kv}"
+    tag = f"{model}/{kv}-{peer_kv}"
+    job = Job(f"depth-{depth}/{tag}", model, kv, peer_kv, depth=depth,
+              decode=32 if depth <= 4096 else 16, more=more,
+              long=depth > 4096 or peer_kv != "f16")
+    job.rows = [
+        Row(f"decode-{depth}/{tag}", f"decode at {depth}, {what}", "depth",
+            "tokens/s", lambda h: median(h["decode_tokens_per_s"]),
+            lambda p: p["tg_tps"], targets.get("decode")),
+        Row(f"cold-{depth}/{tag}", f"prefill {depth} cold, {what}", "cold",
+            "s", lambda h: h["depth_prefill_ms"] / 1e3,
+            lambda p: p["depth_prefill_s"], targets.get("cold")
+            and 1 / targets["cold"], higher=False),
+        Row(f"rss-{depth}/{tag}", f"peak memory at {depth}, {what}", "memory",
+            "MB", lambda h: h["peak_rss_bytes"] / 1e6,
+            lambda p: p["peak_rss_mb"] * 1.048576, targets.get("memory"),
+            higher=False)]
+    if more:
+        job.rows.append(
+            Row(f"more-{depth}/{tag}", f"prefill {more} more at {depth}, {what}",
+                "cold", "tokens/s",
+                lambda h: median(h["prefill_tokens_per_s"]),
+                lambda p: p["pd_tps"], targets.get("more")))
+    return job
+
+
+def start_job(model, n):
+    shape, kind = names(model)
+    tag = f"{n}/{model}"
+    return Job(f"start-{tag}", model, kind="start", depth=n, long=n > 4096, rows=[
+        Row(f"hot-{tag}", f"hot start, {n} tokens, {shape} {kind}", "ttft", "ms",
+            lambda h: h["hot"], lambda p: p["hot"], 1 / 20, higher=False),
+        Row(f"cold-start-{tag}", f"cold start, {n} tokens, {shape} {kind}",
+            "ttft", "ms", lambda h: h["cold"], lambda p: p["cold"],
+            higher=False)])
+
+
+def all_jobs():
+    jobs = list(short_jobs())
+    q8 = "q05b-q8_0"
+    jobs += [
+        depth_job(q8, 4096, "fp16", "f16", {"decode": 1.7}),
+        depth_job(q8, 4096, "int8", "f16", {"decode": 1.8}),
+        depth_job(q8, 4096, "int8", "q8_0", {"cold": 4}),
+        depth_job(q8, 16384, "fp16", "f16",
+                  {"decode": 4, "memory": 0.8, "more": 3}, more=512),
+        depth_job(q8, 16384, "int8", "f16", {"decode": 4.5}),
+        depth_job("q05b-q4_0", 16384, "fp16", "f16",
+                  {"cold": 2, "memory": 0.8}),
+        start_job("q05b-q4_0", 512),
+        start_job("q05b-q4_0", 4096),
+    ]
+    return jobs
