@@ -78,7 +78,7 @@ enum class TokenizerSource : std::uint8_t {
   kDirectory  // tokenizer.json (and tokenizer_config.json) in `tokenizer_dir`
 };
 
-// Move-only; the spans inside point into `files`.
+// Move-only; the spans inside point into `files` and `made`.
 struct LoadedModel {
   std::string path;         // as the user gave it, for messages
   std::string file_format;  // "GGUF v3", "safetensors", ".tinygpt v2 fp16", ...
@@ -86,6 +86,8 @@ struct LoadedModel {
   Weights weights;
   std::vector<TensorRecord> tensors;
   std::vector<MappedFile> files;
+  // Weights in another order than the file's: Hugging Face's MXFP4 alone.
+  std::vector<std::unique_ptr<std::byte[]>> made;
   std::uint64_t n_parameters = 0;
 
   TokenizerSource tokenizer_source = TokenizerSource::kBytes;

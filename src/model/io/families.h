@@ -70,6 +70,8 @@ struct Family {
   bool hf_partial_rotary = false;
   // Takes rope_parameters apart itself: it has one for each kind of layer.
   bool hf_rope_per_layer = false;
+  // Its experts may be MXFP4 there (quantization_config).
+  bool hf_mxfp4 = false;
   // GGUF keys that change the arithmetic and that finish_gguf reads; the shared
   // reader refuses the others.
   std::span<const std::string_view> gguf_keys = {};

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "model/io/describe.h"
+#include "model/io/hf_mxfp4.h"
 #include "model/io/safetensors.h"
 
 namespace hearth {
@@ -243,6 +244,7 @@ Result<LoadedModel> LoadHuggingFace(const std::string& directory) {
   LoadedModel model;
   TensorSet tensors(directory);
   HEARTH_TRY(AddTensors(directory, model, tensors));
+  if (hf.mxfp4) HEARTH_TRY(JoinMxfp4(tensors, model));
   const NameScheme names = NamesOf(*hf.family, tensors);
   MarkBuffers(names, hf.config.n_layers, tensors);
   HEARTH_TRY(CheckHead(hf.config, names, tensors));

@@ -19,6 +19,7 @@ struct HuggingFaceConfig {
   const Family* family = nullptr;
   ModelConfig config;
   WeightPlan plan;
+  bool mxfp4 = false;  // experts are pairs of _blocks and _scales
 };
 Result<HuggingFaceConfig> ReadHuggingFaceConfig(const Json& json,
                                                 const std::string& label);

@@ -104,19 +104,23 @@ Result<void> RefuseOtherArithmetic(const Json& json, const std::string& label,
                                     " is not supported, only " + wanted);
     }
   }
-  const Json* quantization = JsonFind(json, "quantization_config");
-  if (quantization != nullptr) {
-    std::string method;
-    if (quantization->is_object()) {
-      HEARTH_ASSIGN(method,
-                    JsonText(*quantization, "quant_method", label, ""));
-    }
-    return Unsupported(label, "quantization_config" +
-                                  (method.empty() ? "" : " " + Quoted(method)) +
-                                  ": quantised Hugging Face models are not "
-                                  "supported; use GGUF");
-  }
   return {};
+}
+
+// Whether weights are MXFP4; other ways of quantising are refused.
+Result<bool> ReadQuantization(const Json& json, const std::string& label,
+                              const Family& family) {
+  const Json* quantization = JsonFind(json, "quantization_config");
+  if (quantization == nullptr) return false;
+  std::string method;
+  if (quantization->is_object()) {
+    HEARTH_ASSIGN(method, JsonText(*quantization, "quant_method", label, ""));
+  }
+  if (method == "mxfp4" && family.hf_mxfp4) return true;
+  return Unsupported(label, "quantization_config" +
+                                (method.empty() ? "" : " " + Quoted(method)) +
+                                ": not supported in a Hugging Face directory "
+                                "of this family; use GGUF");
 }
 
 }  // namespace
@@ -132,6 +136,7 @@ Result<HuggingFaceConfig> ReadHuggingFaceConfig(const Json& json,
   config.architecture = std::string(out.family->architecture);
   config.mlp = out.family->mlp;
   HEARTH_TRY(RefuseOtherArithmetic(json, label, *out.family));
+  HEARTH_ASSIGN(out.mxfp4, ReadQuantization(json, label, *out.family));
   HEARTH_TRY(ReadShapes(json, label, *out.family, config));
   if (out.family->describe != nullptr) {
     out.family->describe(config, out.plan);

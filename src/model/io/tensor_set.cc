@@ -61,6 +61,19 @@ Result<void> TensorSet::Add(SourceTensor tensor) {
   return {};
 }
 
+void TensorSet::Replace(const std::string& name, const std::string& other,
+                        SourceTensor tensor) {
+  const std::string dropped = other;  // may be part of what is erased
+  tensors_[index_.at(name)] = std::move(tensor);
+  tensors_.erase(tensors_.begin() +
+                 static_cast<std::ptrdiff_t>(index_.at(dropped)));
+  used_.pop_back();  // nothing is used yet
+  index_.clear();
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    index_.emplace(tensors_[i].name, i);
+  }
+}
+
 const SourceTensor* TensorSet::Find(std::string_view name) const {
   const auto it = index_.find(std::string(name));
   return it == index_.end() ? nullptr : &tensors_[it->second];
@@ -140,6 +153,12 @@ Result<std::vector<WeightMatrix>> TensorSet::Stack(std::string_view name,
                                                    std::int64_t n_out,
                                                    std::int64_t n_in,
                                                    bool transposed) {
+  // Blocks run along the inputs, whatever the plain form does.
+  const SourceTensor* found = Find(name);
+  if (found != nullptr && found->dtype.has_value() &&
+      IsBlockQuantised(*found->dtype)) {
+    transposed = false;
+  }
   const std::uint64_t shape[] = {
       static_cast<std::uint64_t>(count),
       static_cast<std::uint64_t>(transposed ? n_in : n_out),

@@ -39,6 +39,11 @@ class TensorSet {
   // kCorrupt when the name is already there.
   Result<void> Add(SourceTensor tensor);
 
+  // Puts `tensor` in the place of `name` and drops `other`: two tensors of a
+  // file that are one. REQUIRES: both are there, and tensor's name is not.
+  void Replace(const std::string& name, const std::string& other,
+               SourceTensor tensor);
+
   bool Has(std::string_view name) const { return Find(name) != nullptr; }
   const SourceTensor* Find(std::string_view name) const;
   const std::string& label() const { return label_; }
@@ -50,8 +55,8 @@ class TensorSet {
   // The same matrix stored as its transpose, [n_in, n_out] (GPT-2's Conv1D).
   Result<WeightMatrix> Transposed(std::string_view name, std::int64_t n_out,
                                   std::int64_t n_in);
-  // A tensor [count, n_out, n_in], or [count, n_in, n_out] when `transposed`:
-  // one matrix after the other.
+  // A tensor [count, n_out, n_in], or [count, n_in, n_out] when `transposed` and
+  // not of a block format: one matrix after the other.
   Result<std::vector<WeightMatrix>> Stack(std::string_view name,
                                           std::int64_t count,
                                           std::int64_t n_out, std::int64_t n_in,

@@ -61,6 +61,7 @@ constinit const Family kGptOssFamily = {
     .hf_names = kHfNames,
     .mlp = MlpKind::kClampedSwiglu,
     .hf_head_dim = 64,
+    .hf_mxfp4 = true,
     .gguf_keys = kGgufKeys,
     .gguf_window_period = 2,
     .describe = Describe,
