@@ -10,28 +10,39 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "hearth/engine.h"
 #include "hearth/result.h"
 
 namespace hearth {
 
-Result<std::string> CacheList(const std::string& dir);
-Result<std::string> CacheShow(const std::string& dir, const std::string& name);
-Result<std::string> CacheStats(const std::string& dir);
+// A prompt cache directory, and the key file of its encrypted entries (empty:
+// those are left alone).
+struct CacheDir {
+  CacheDir(std::string at, std::string key = {})
+      : path(std::move(at)), key_file(std::move(key)) {}
+  std::string path;
+  std::string key_file;
+};
+
+Result<std::string> CacheList(const CacheDir& dir);
+Result<std::string> CacheShow(const CacheDir& dir, const std::string& name);
+Result<std::string> CacheStats(const CacheDir& dir);
 // Reads every file whole; what cannot be right is moved to quarantine.
-Result<std::string> CacheVerify(const std::string& dir);
-Result<std::string> CachePin(const std::string& dir, const std::string& name);
-Result<std::string> CacheUnpin(const std::string& dir, const std::string& name);
+Result<std::string> CacheVerify(const CacheDir& dir);
+Result<std::string> CachePin(const CacheDir& dir, const std::string& name);
+Result<std::string> CacheUnpin(const CacheDir& dir, const std::string& name);
 // Deletes leftovers and prompts with holes, then enforces the limit (0: none).
-Result<std::string> CacheGc(const std::string& dir,
+Result<std::string> CacheGc(const CacheDir& dir,
                             std::uint64_t disk_budget_bytes);
 // Deletes everything, or what one model name has.
-Result<std::string> CacheWipe(const std::string& dir,
+Result<std::string> CacheWipe(const CacheDir& dir,
                               const std::string& model_name);
-Result<std::string> CacheExport(const std::string& dir, const std::string& name,
+// The file is encrypted when the directory's entries are, with the same key.
+Result<std::string> CacheExport(const CacheDir& dir, const std::string& name,
                                 const std::string& path);
-Result<std::string> CacheImport(const std::string& dir,
+Result<std::string> CacheImport(const CacheDir& dir,
                                 const std::string& path);
 // How much of a prompt would hit for this engine's model and settings, and
 // where it parts from the nearest stored prompt.

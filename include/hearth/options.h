@@ -49,6 +49,7 @@ struct EngineOptions {
   std::string cache_namespace = {};
   std::uint64_t cache_disk_budget_bytes = 0;   // of the directory; 0: no limit
   std::uint64_t cache_free_reserve_bytes = 0;  // of the disk, left for others
+  std::string cache_key_file = {};  // encrypts what is stored; 32 bytes
   bool cache_verify = true;     // checksums before use; false trusts the disk
   bool cache_previews = false;  // the prompt's beginning in the sidecar
   bool cache_always = false;    // load what is stored even where computing it

@@ -27,6 +27,8 @@ struct CacheArgs {
   std::uint64_t budget_bytes = 0;
   bool yes = false;
   bool json = false;
+
+  CacheDir where() const { return {dir, base.engine.cache_key_file}; }
 };
 
 std::string Number(const Json& value) {
@@ -74,8 +76,13 @@ std::string ListText(const Json& json) {
                      Ago(p["last_use_unix_s"].get<double>()),
                      p["pinned"].get<bool>() ? "pinned" : ""});
   }
-  if (table.size() == 1) return "no stored prompts\n";
-  return Format(table);
+  std::string text = table.size() > 1 ? Format(table) : "no stored prompts\n";
+  if (json["locked"].get<std::uint64_t>() > 0) {
+    text += Number(json["locked"]) +
+            " prompts of another key, or of none, are not shown; "
+            "--cache-key-file names the key\n";
+  }
+  return text;
 }
 
 std::string ShowText(const Json& json) {
@@ -123,6 +130,11 @@ std::string VerifyText(const Json& json) {
   for (const Json& d : json["defects"]) {
     text += d["path"].get<std::string>() + ": " + d["reason"].get<std::string>() +
             (d["set_aside"].get<bool>() ? " (set aside)\n" : "\n");
+  }
+  if (json["locked"].get<std::uint64_t>() > 0) {
+    text += Number(json["locked"]) +
+            " files of another key, or of none, were not read; "
+            "--cache-key-file names the key\n";
   }
   for (const Json& stem : json["incomplete"]) {
     text += stem.get<std::string>() + ": blocks are missing\n";
@@ -188,7 +200,7 @@ Result<std::string> Wipe(const CacheArgs& args) {
     return {Code::kInvalidArgument,
             "this deletes stored prompts, pinned ones too; say --yes"};
   }
-  return CacheWipe(args.dir, args.model_name);
+  return CacheWipe(args.where(), args.model_name);
 }
 
 using Action = std::function<Result<std::string>(CacheArgs&)>;
@@ -202,6 +214,8 @@ CLI::App* AddVerb(CLI::App& cache, std::shared_ptr<CacheArgs> args,
   command->add_option("DIR", args->dir, "the prompt cache directory")
       ->required();
   command->add_flag("--json", args->json, "one JSON object on stdout");
+  command->add_option("--cache-key-file", args->base.engine.cache_key_file,
+                      "the key of encrypted entries");
   command->callback([args, &exit_code, action, text] {
     const auto json = action(*args);
     if (!json.ok()) {
@@ -231,20 +245,20 @@ void AddCache(CLI::App& app, int& exit_code) {
         ->required();
     return command;
   };
-  add("ls", "List stored prompts", [](CacheArgs& a) { return CacheList(a.dir); },
+  add("ls", "List stored prompts", [](CacheArgs& a) { return CacheList(a.where()); },
       ListText);
   name(add("show", "Show one prompt's blocks",
-           [](CacheArgs& a) { return CacheShow(a.dir, a.name); }, ShowText));
+           [](CacheArgs& a) { return CacheShow(a.where(), a.name); }, ShowText));
   add("stats", "Where the bytes are",
-      [](CacheArgs& a) { return CacheStats(a.dir); }, StatsText);
+      [](CacheArgs& a) { return CacheStats(a.where()); }, StatsText);
   add("verify", "Read every file; set damaged ones aside",
-      [](CacheArgs& a) { return CacheVerify(a.dir); }, VerifyText);
+      [](CacheArgs& a) { return CacheVerify(a.where()); }, VerifyText);
   name(add("pin", "Never evict a prompt",
-           [](CacheArgs& a) { return CachePin(a.dir, a.name); }, DoneText));
+           [](CacheArgs& a) { return CachePin(a.where(), a.name); }, DoneText));
   name(add("unpin", "Let a prompt be evicted again",
-           [](CacheArgs& a) { return CacheUnpin(a.dir, a.name); }, DoneText));
+           [](CacheArgs& a) { return CacheUnpin(a.where(), a.name); }, DoneText));
   add("gc", "Delete leftovers, then enforce a budget",
-      [](CacheArgs& a) { return CacheGc(a.dir, a.budget_bytes); }, DeletedText)
+      [](CacheArgs& a) { return CacheGc(a.where(), a.budget_bytes); }, DeletedText)
       ->add_option("--budget", args->budget_bytes, "bytes; K, M, G are known")
       ->transform(CLI::AsSizeValue(true));
   CLI::App* wipe = add("wipe", "Delete all stored prompts",
@@ -252,12 +266,12 @@ void AddCache(CLI::App& app, int& exit_code) {
   wipe->add_option("--model", args->model_name, "only this model's");
   wipe->add_flag("--yes", args->yes);
   name(add("export", "Write a prompt as one file, for another machine",
-           [](CacheArgs& a) { return CacheExport(a.dir, a.name, a.file); },
+           [](CacheArgs& a) { return CacheExport(a.where(), a.name, a.file); },
            DoneText))
       ->add_option("FILE", args->file)
       ->required();
   add("import", "Take in an exported prompt",
-      [](CacheArgs& a) { return CacheImport(a.dir, a.file); }, DoneText)
+      [](CacheArgs& a) { return CacheImport(a.where(), a.file); }, DoneText)
       ->add_option("FILE", args->file)
       ->required();
   CLI::App* why = add("why", "How much of a prompt would hit, and why not more",

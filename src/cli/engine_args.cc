@@ -56,6 +56,9 @@ void EngineArgs::AddKv(CLI::App& command) {
                      "bytes the directory may take (K, M, G are known); 0: no "
                      "limit")
       ->transform(CLI::AsSizeValue(true));
+  command.add_option("--cache-key-file", engine.cache_key_file,
+                     "encrypt what is stored with the key in this file: 32 "
+                     "bytes, or 64 hex digits");
   command.add_flag("--cache-always", engine.cache_always,
                    "load stored KV even where computing it would be faster");
   command.add_flag("--cache-by-text", engine.cache_by_text,

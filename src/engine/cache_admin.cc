@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -42,18 +43,29 @@ Object Describe(const GcReport& r) {
           {"bytes_left", r.bytes_left}};
 }
 
+Result<std::shared_ptr<const Vault>> VaultOf(const std::string& key_file) {
+  if (key_file.empty()) return std::shared_ptr<const Vault>();
+  return Vault::FromKeyFile(key_file);
+}
+
+Result<StoreAdmin> OpenAdmin(const CacheDir& dir) {
+  HEARTH_ASSIGN(auto vault, VaultOf(dir.key_file));
+  return StoreAdmin::Open(dir.path, nullptr, std::move(vault));
+}
+
 }  // namespace
 
-Result<std::string> CacheList(const std::string& dir) {
-  HEARTH_ASSIGN(const StoreAdmin admin, StoreAdmin::Open(dir));
+Result<std::string> CacheList(const CacheDir& dir) {
+  HEARTH_ASSIGN(const StoreAdmin admin, OpenAdmin(dir));
   HEARTH_ASSIGN(const auto prompts, admin.List());
   Object json = {{"prompts", Object::array()}};
   for (const PromptInfo& p : prompts) json["prompts"].push_back(Describe(p));
+  HEARTH_ASSIGN(json["locked"], admin.CountLocked());
   return Dump(json);
 }
 
-Result<std::string> CacheShow(const std::string& dir, const std::string& name) {
-  HEARTH_ASSIGN(const StoreAdmin admin, StoreAdmin::Open(dir));
+Result<std::string> CacheShow(const CacheDir& dir, const std::string& name) {
+  HEARTH_ASSIGN(const StoreAdmin admin, OpenAdmin(dir));
   HEARTH_ASSIGN(const PromptDetails details, admin.Show(name));
   Object json = Describe(details.info);
   json["model_id"] = ToHex(details.info.model_id);
@@ -72,8 +84,8 @@ Result<std::string> CacheShow(const std::string& dir, const std::string& name) {
   return Dump(json);
 }
 
-Result<std::string> CacheStats(const std::string& dir) {
-  HEARTH_ASSIGN(const StoreAdmin admin, StoreAdmin::Open(dir));
+Result<std::string> CacheStats(const CacheDir& dir) {
+  HEARTH_ASSIGN(const StoreAdmin admin, OpenAdmin(dir));
   HEARTH_ASSIGN(const StoreStats s, admin.Stats());
   Object json = {{"total_bytes", s.total_bytes},
                  {"free_bytes", s.free_bytes},
@@ -97,12 +109,13 @@ Result<std::string> CacheStats(const std::string& dir) {
   return Dump(json);
 }
 
-Result<std::string> CacheVerify(const std::string& dir) {
-  HEARTH_ASSIGN(const StoreAdmin admin, StoreAdmin::Open(dir));
+Result<std::string> CacheVerify(const CacheDir& dir) {
+  HEARTH_ASSIGN(const StoreAdmin admin, OpenAdmin(dir));
   HEARTH_ASSIGN(const VerifyReport r, admin.Verify(/*set_aside=*/true));
   Object json = {{"files", r.n_files},
                  {"bytes", r.bytes},
                  {"seconds", r.seconds},
+                 {"locked", r.n_locked},
                  {"defects", Object::array()},
                  {"incomplete", r.incomplete}};
   for (const Defect& d : r.defects) {
@@ -112,47 +125,47 @@ Result<std::string> CacheVerify(const std::string& dir) {
   return Dump(json);
 }
 
-Result<std::string> CachePin(const std::string& dir, const std::string& name) {
-  HEARTH_ASSIGN(const StoreAdmin admin, StoreAdmin::Open(dir));
+Result<std::string> CachePin(const CacheDir& dir, const std::string& name) {
+  HEARTH_ASSIGN(const StoreAdmin admin, OpenAdmin(dir));
   HEARTH_ASSIGN(const std::string stem, admin.Pin(name));
   return Dump({{"pinned", stem}});
 }
 
-Result<std::string> CacheUnpin(const std::string& dir,
+Result<std::string> CacheUnpin(const CacheDir& dir,
                                const std::string& name) {
-  HEARTH_ASSIGN(const StoreAdmin admin, StoreAdmin::Open(dir));
+  HEARTH_ASSIGN(const StoreAdmin admin, OpenAdmin(dir));
   HEARTH_ASSIGN(const std::string stem, admin.Unpin(name));
   return Dump({{"unpinned", stem}});
 }
 
-Result<std::string> CacheGc(const std::string& dir,
+Result<std::string> CacheGc(const CacheDir& dir,
                             std::uint64_t disk_budget_bytes) {
-  HEARTH_ASSIGN(const StoreAdmin admin, StoreAdmin::Open(dir));
+  HEARTH_ASSIGN(const StoreAdmin admin, OpenAdmin(dir));
   SpaceLimits limits;
   limits.disk_budget_bytes = disk_budget_bytes;
   HEARTH_ASSIGN(const GcReport report, admin.Gc(limits));
   return Dump(Describe(report));
 }
 
-Result<std::string> CacheWipe(const std::string& dir,
+Result<std::string> CacheWipe(const CacheDir& dir,
                               const std::string& model_name) {
-  HEARTH_ASSIGN(const StoreAdmin admin, StoreAdmin::Open(dir));
+  HEARTH_ASSIGN(const StoreAdmin admin, OpenAdmin(dir));
   HEARTH_ASSIGN(const GcReport report, admin.Wipe({model_name}));
   return Dump(Describe(report));
 }
 
-Result<std::string> CacheExport(const std::string& dir, const std::string& name,
+Result<std::string> CacheExport(const CacheDir& dir, const std::string& name,
                                 const std::string& path) {
-  HEARTH_ASSIGN(const StoreAdmin admin, StoreAdmin::Open(dir));
+  HEARTH_ASSIGN(const StoreAdmin admin, OpenAdmin(dir));
   HEARTH_TRY(admin.Export(name, path));
   return Dump({{"exported", path}});
 }
 
-Result<std::string> CacheImport(const std::string& dir,
+Result<std::string> CacheImport(const CacheDir& dir,
                                 const std::string& path) {
   // Importing into a directory that does not exist yet makes it.
-  HEARTH_TRY(KvStore::Open(dir));
-  HEARTH_ASSIGN(const StoreAdmin admin, StoreAdmin::Open(dir));
+  HEARTH_TRY(KvStore::Open(dir.path));
+  HEARTH_ASSIGN(const StoreAdmin admin, OpenAdmin(dir));
   HEARTH_ASSIGN(const std::string stem, admin.Import(path, {}));
   return Dump({{"imported", stem}});
 }
@@ -164,7 +177,8 @@ Result<std::string> CacheWhy(Engine& engine, const std::string& prompt) {
             "give the directory to look into with --prompt-cache-dir"};
   }
   HEARTH_ASSIGN(const StoreAdmin admin,
-                StoreAdmin::Open(parts.prompt_cache->directory()));
+                OpenAdmin({parts.prompt_cache->directory(),
+                           parts.options.cache_key_file}));
   HEARTH_ASSIGN(const std::vector<std::int32_t> ids,
                 parts.tokenizer->Encode(prompt));
   HEARTH_ASSIGN(const WhyReport why, admin.Why(parts.prompt_cache->identity(),

@@ -63,11 +63,20 @@ PromptCache::PromptCache(const EngineOptions& options)
 Result<std::unique_ptr<PromptCache>> PromptCache::Open(
     const EngineOptions& options) {
   if (options.prompt_cache_file.empty() && options.prompt_cache_dir.empty()) {
+    if (!options.cache_key_file.empty()) {
+      return {Code::kInvalidArgument,
+              "--cache-key-file encrypts a prompt cache: give --prompt-cache-dir "
+              "or --cache-prompt, too"};
+    }
     return std::unique_ptr<PromptCache>();
   }
   std::unique_ptr<PromptCache> cache(new PromptCache(options));
+  if (!options.cache_key_file.empty()) {
+    HEARTH_ASSIGN(cache->vault_, Vault::FromKeyFile(options.cache_key_file));
+  }
   if (cache->file_.empty()) {
     StoreOptions store_options;
+    store_options.vault = cache->vault_;
     store_options.verify = options.cache_verify;
     store_options.disk_budget_bytes = options.cache_disk_budget_bytes;
     store_options.free_space_reserve_bytes = options.cache_free_reserve_bytes;
@@ -87,6 +96,9 @@ Result<std::unique_ptr<PromptCache>> PromptCache::Open(
 
 void PromptCache::SetIdentity(KvIdentity identity) {
   identity_ = std::move(identity);
+  if (vault_ != nullptr) {
+    identity_.name_space = ToHex(vault_->name_key()) + identity_.name_space;
+  }
   if (directory_.empty()) return;
   // What was measured holds for one machine, if at all.
   char host[256] = {};
@@ -132,7 +144,7 @@ StoreMatch PromptCache::Lookup(const KvSpec& spec,
                                int n_have) {
   StoreMatch match;
   if (!file_.empty()) {
-    match = LookupBundle(file_, identity_, spec, tokens);
+    match = LookupBundle(file_, identity_, spec, tokens, vault_.get());
   } else if (store_ != nullptr) {
     if (auto reason = Decline(spec, tokens, n_have); reason.has_value()) {
       match.miss_reason = *std::move(reason);
@@ -282,7 +294,7 @@ Result<void> PromptCache::WritePrompt(const Batch& batch,
 
 Result<void> PromptCache::WriteFile(const Batch& batch) const {
   return SaveBundle(file_, identity_, batch.spec, batch.tokens,
-                    batch.Blocks(identity_));
+                    batch.Blocks(identity_), nullptr, vault_.get());
 }
 
 std::uint64_t PromptCache::n_lost() const {

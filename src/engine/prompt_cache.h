@@ -18,6 +18,7 @@
 #include "store/kv_store.h"
 #include "store/save_queue.h"
 #include "store/speed_memo.h"
+#include "store/vault.h"
 
 namespace hearth {
 
@@ -60,6 +61,8 @@ class PromptCache {
   std::optional<LoadChoice::Prediction> Predict(const KvSpec& spec,
                                                 int n_tokens) const;
 
+  // Stored blocks are decrypted into memory instead of mapped.
+  bool encrypted() const { return vault_ != nullptr; }
   const char* tier() const { return file_.empty() ? "disk" : "file"; }
 
   // Hands what is not stored yet to the writer thread; returns at once.
@@ -111,6 +114,7 @@ class PromptCache {
   std::unique_ptr<KvStore> store_;
   std::optional<SpeedMemo> speed_memo_;  // from SetIdentity on
   LoadChoice choice_{KvSpeeds{}};
+  std::shared_ptr<const Vault> vault_;  // may be null
   std::string open_error_;
   std::string reported_error_;  // of a save; the same one is not told twice
   // Last, so that it is drained before the rest goes.

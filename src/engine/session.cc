@@ -354,10 +354,12 @@ Result<std::unique_ptr<SessionImpl>> SessionImpl::ForkImpl() {
 
 KvReport SessionImpl::Usage() const {
   const KvUsage usage = sequence_->Usage();
+  const bool decrypted =
+      parts_.prompt_cache != nullptr && parts_.prompt_cache->encrypted();
   return {.tokens = sequence_->n_tokens(),
           .logical_bytes = usage.logical_bytes,
           .physical_bytes = usage.physical_bytes,
-          .mapped_bytes = usage.mapped_bytes,
+          .mapped_bytes = decrypted ? 0 : usage.mapped_bytes,
           .populated_layers = usage.populated_layers,
           .kv_layers = parts_.spec.n_kv_layers};
 }

@@ -10,6 +10,7 @@
 #include "store/block_image.h"
 #include "store/directory.h"
 #include "store/root.h"
+#include "store/vault.h"
 
 namespace hearth {
 namespace {
@@ -33,7 +34,10 @@ Result<void> RefuseForeignFile(const std::string& path) {
     return file.error();
   }
   // An empty file holds nothing that could be lost.
-  if (file->bytes().empty() || LooksLikePromptFile(file->bytes())) return {};
+  if (file->bytes().empty() || LooksLikePromptFile(file->bytes()) ||
+      LooksSealed(file->bytes())) {
+    return {};
+  }
   return {Code::kInvalidArgument,
           path + ": exists and is not a hearth prompt cache; not overwritten"};
 }
@@ -80,21 +84,15 @@ Result<PromptFileParts> EncodePrompt(const KvIdentity& identity,
 
 StoreMatch LookupBundle(const std::string& path, const KvIdentity& identity,
                         const KvSpec& spec,
-                        std::span<const std::int32_t> tokens) {
+                        std::span<const std::int32_t> tokens,
+                        const Vault* vault) {
   StoreMatch match;
-  auto mapped = MappedFile::Open(path);
-  if (!mapped.ok()) {
-    match.miss_reason = mapped.error().message;
+  const auto file = ReadStored(path, vault);
+  if (!file.ok()) {
+    match.miss_reason = file.error().message;
     return match;
   }
-  const auto file =
-      std::make_shared<const MappedFile>(std::move(mapped).value());
-  const auto readable = file->Populate();
-  if (!readable.ok()) {
-    match.miss_reason = readable.error().message;
-    return match;
-  }
-  const auto header = ParsePromptFile(file->bytes(), path);
+  const auto header = ParsePromptFile(file->bytes, path);
   if (!header.ok()) {
     match.miss_reason = header.error().message;
     return match;
@@ -127,7 +125,7 @@ StoreMatch LookupBundle(const std::string& path, const KvIdentity& identity,
                            header->root_id,   header->ParentOf(i),
                            entry.id,          stored};
     const auto payload = OpenBlockImage(
-        file->bytes().subspan(entry.image_at, entry.image_bytes), spec, query,
+        file->bytes.subspan(entry.image_at, entry.image_bytes), spec, query,
         /*check_payload=*/true, path);
     if (!payload.ok()) {
       match.miss_reason = payload.error().message;
@@ -136,7 +134,7 @@ StoreMatch LookupBundle(const std::string& path, const KvIdentity& identity,
     }
     match.n_tokens += static_cast<int>(stored.size());
     match.blocks.push_back(
-        {entry.id, static_cast<int>(stored.size()), *payload, file});
+        {entry.id, static_cast<int>(stored.size()), *payload, file->owner});
   }
   const bool whole = static_cast<std::size_t>(match.n_tokens) == tokens.size();
   if (whole) {
@@ -152,7 +150,7 @@ Result<void> SaveBundle(const std::string& path, const KvIdentity& identity,
                         const KvSpec& spec,
                         std::span<const std::int32_t> tokens,
                         std::span<const BlockToSave> blocks,
-                        FileOps* file_ops) {
+                        FileOps* file_ops, const Vault* vault) {
   HEARTH_ASSIGN(const PromptFileParts file,
                 EncodePrompt(identity, spec, tokens, blocks));
   if (file.images.size() * static_cast<std::size_t>(spec.block_tokens) <
@@ -160,11 +158,12 @@ Result<void> SaveBundle(const std::string& path, const KvIdentity& identity,
     return {Code::kInvalidArgument, "a bundle needs all blocks of its prompt"};
   }
   return WriteBundle(path, file.parts,
-                     file_ops ? *file_ops : FileOps::System());
+                     file_ops ? *file_ops : FileOps::System(), vault);
 }
 
 Result<void> WriteBundle(const std::string& path,
-                         std::span<const ByteSpan> parts, FileOps& ops) {
+                         std::span<const ByteSpan> parts, FileOps& ops,
+                         const Vault* vault) {
   HEARTH_TRY(RefuseForeignFile(path));
   // A link is the user's wish: what it points to is replaced, not the link.
   std::error_code ignored, unresolved;
@@ -180,7 +179,9 @@ Result<void> WriteBundle(const std::string& path,
   HEARTH_ASSIGN(const Directory directory,
                 Directory::Open(ops, folder.empty() ? "." : folder));
   SweepTemporariesOf(directory, name);
-  return directory.Write(name, parts);
+  std::vector<std::byte> sealed;
+  HEARTH_ASSIGN(const auto written, ForDisk(vault, parts, sealed));
+  return directory.Write(name, written);
 }
 
 }  // namespace hearth

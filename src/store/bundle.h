@@ -18,6 +18,7 @@ Result<PromptFileParts> EncodePrompt(const KvIdentity& identity,
 
 // Writes the parts to `path`, as SaveBundle does.
 Result<void> WriteBundle(const std::string& path,
-                         std::span<const ByteSpan> parts, FileOps& ops);
+                         std::span<const ByteSpan> parts, FileOps& ops,
+                         const Vault* vault);
 
 }  // namespace hearth

@@ -4,6 +4,7 @@
 
 #include "store/layout.h"
 #include "store/temporary_name.h"
+#include "store/vault.h"
 
 namespace hearth {
 namespace {
@@ -87,9 +88,8 @@ std::string StemOf(const std::string& name, std::string_view suffix) {
 
 Result<PromptHeader> ReadManifest(const Directory& prompts,
                                   const std::string& name) {
-  HEARTH_ASSIGN(const MappedFile file, prompts.Map(name));
-  HEARTH_TRY(file.Populate());
-  return ParsePromptFile(file.bytes(), file.path());
+  HEARTH_ASSIGN(const FileBytes file, ReadStored(prompts, name));
+  return ParsePromptFile(file.bytes, prompts.PathOf(name));
 }
 
 }  // namespace hearth

@@ -129,8 +129,37 @@ StoreMatch DirStore::Lookup(const KvIdentity& identity, const KvSpec& spec,
   if (!search.rest().empty()) FindTail(search, *root);
   if (search.rest().empty()) {
     search.match.miss_reason.clear();
+  } else if (search.match.n_tokens == 0) {
+    search.match.miss_reason += KeyNote(*root);
   }
   return std::move(search.match);
+}
+
+std::string DirStore::KeyNote(const Directory& root) const {
+  constexpr int kFilesMax = 4;
+  const auto prompts = root.Sub(kPromptsName);
+  const auto names = prompts.ok() ? prompts->Names() : prompts.error();
+  if (!names.ok()) return "";
+  int n_left = kFilesMax;
+  for (const std::string& name : *names) {
+    if (!name.ends_with(kPromptSuffix)) continue;
+    if (n_left-- == 0) break;
+    const auto start = prompts->ReadStart(name, kImageAlign);
+    if (!start.ok()) continue;
+    const auto usable = CheckKey(*start, options_.vault.get(), name);
+    if (!usable.ok()) return "; " + usable.error().message;
+  }
+  return "";
+}
+
+Result<FileBytes> DirStore::ReadNamed(const Directory& folder,
+                                      const std::string& name) const {
+  auto file = ReadStored(folder, name);
+  if (!file.ok() && options_.vault != nullptr &&
+      file.error().code == Code::kIncompatible) {
+    return {Code::kCorrupt, file.error().message};
+  }
+  return file;
 }
 
 void DirStore::FindFullBlocks(Search& search, const Directory& root) {
@@ -176,14 +205,13 @@ void DirStore::FindFullBlocks(Search& search, const Directory& root) {
 Result<StoredBlock> DirStore::OpenBlockFile(const Directory& folder,
                                             const Search& search,
                                             const BlockQuery& query) const {
-  HEARTH_ASSIGN(MappedFile mapped, folder.Map(BlockName(query.block_id)));
-  HEARTH_TRY(mapped.Populate());
-  auto file = std::make_shared<const MappedFile>(std::move(mapped));
+  const std::string name = BlockName(query.block_id);
+  HEARTH_ASSIGN(FileBytes file, ReadNamed(folder, name));
   HEARTH_ASSIGN(const ByteSpan payload,
-                OpenBlockImage(file->bytes(), search.spec, query,
-                               options_.verify, file->path()));
+                OpenBlockImage(file.bytes, search.spec, query, options_.verify,
+                               folder.PathOf(name)));
   return StoredBlock{query.block_id, static_cast<int>(query.tokens.size()),
-                     payload, std::move(file)};
+                     payload, std::move(file.owner)};
 }
 
 // A manifest is named after the id at its prompt's end. So every length that a
@@ -230,30 +258,28 @@ Result<StoredBlock> DirStore::OpenTail(const Directory& prompts,
                                        const Search& search,
                                        const std::string& name,
                                        const BlockQuery& query) const {
-  HEARTH_ASSIGN(MappedFile mapped, prompts.Map(name));
-  HEARTH_TRY(mapped.Populate());
-  auto file = std::make_shared<const MappedFile>(std::move(mapped));
-  HEARTH_ASSIGN(const PromptHeader header,
-                ParsePromptFile(file->bytes(), file->path()));
+  const std::string path = prompts.PathOf(name);
+  HEARTH_ASSIGN(FileBytes file, ReadNamed(prompts, name));
+  HEARTH_ASSIGN(const PromptHeader header, ParsePromptFile(file.bytes, path));
   const PromptEntry& last = header.blocks.back();
   if (last.id != query.block_id) {
     // The name holds 48 bits of the id, so another prompt may own it.
-    return {Code::kNotFound, file->path() + ": another prompt's"};
+    return {Code::kNotFound, path + ": another prompt's"};
   }
   const std::size_t n_known =
       static_cast<std::size_t>(search.match.n_tokens) + query.tokens.size();
   if (header.root_id != search.root_id || header.tokens.size() != n_known ||
       !std::equal(header.tokens.begin(), header.tokens.end(),
                   search.tokens.begin())) {
-    return {Code::kCorrupt, file->path() + ": other tokens than its id's"};
+    return {Code::kCorrupt, path + ": other tokens than its id's"};
   }
-  if (last.image_at == 0) return {Code::kNotFound, file->path() + ": no tail"};
+  if (last.image_at == 0) return {Code::kNotFound, path + ": no tail"};
   HEARTH_ASSIGN(
       const ByteSpan payload,
-      OpenBlockImage(file->bytes().subspan(last.image_at, last.image_bytes),
-                     search.spec, query, options_.verify, file->path()));
+      OpenBlockImage(file.bytes.subspan(last.image_at, last.image_bytes),
+                     search.spec, query, options_.verify, path));
   return StoredBlock{query.block_id, static_cast<int>(query.tokens.size()),
-                     payload, std::move(file)};
+                     payload, std::move(file.owner)};
 }
 
 void DirStore::SetAside(const Directory& folder, const std::string& name,

@@ -13,6 +13,7 @@
 #include "store/directory.h"
 #include "store/kv_store.h"
 #include "store/space.h"
+#include "store/vault.h"
 
 namespace hearth {
 
@@ -49,7 +50,9 @@ class DirStore : public KvStore {
 
   DirStore(std::string root, const StoreOptions& options);
 
-  Result<Directory> Root() const { return Directory::Open(ops_, root_); }
+  Result<Directory> Root() const {
+    return Directory::Open(ops_, root_, options_.vault.get());
+  }
   Result<Directory> RootToWrite() const;
   void Tidy() const;
 
@@ -57,8 +60,15 @@ class DirStore : public KvStore {
   void FindTail(Search& search, const Directory& root);
   Result<void> SaveSome(const KvIdentity& identity, const KvSpec& spec,
                         std::span<const BlockToSave> blocks);
-  bool HoldsBlock(const Directory& folder, const std::string& name,
-                  const BlockQuery& query) const;
+  bool HoldsBlock(const Directory& folder, const BlockQuery& query,
+                  std::uint64_t payload_bytes) const;
+  // The plain bytes of a file whose name came from an id. With a vault the name
+  // came from the key, so that another file there is no other key's, but a
+  // defect.
+  Result<FileBytes> ReadNamed(const Directory& folder,
+                              const std::string& name) const;
+  // What a whole miss may be due to: other keys than those of the entries.
+  std::string KeyNote(const Directory& root) const;
   Result<StoredBlock> OpenBlockFile(const Directory& folder,
                                     const Search& search,
                                     const BlockQuery& query) const;

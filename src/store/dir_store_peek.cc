@@ -70,10 +70,14 @@ std::vector<std::vector<std::int32_t>> DirStore::RecentPrompts(
   const Digest root_id = RootId(identity);
   for (const DirectoryEntry& entry : *entries) {
     if (prompts.size() == n_max) break;
-    const auto start = folder->ReadStart(entry.name, kImageAlign);
-    if (!start.ok() || !wanted(FirstTokens(*start))) continue;
+    if (folder->vault() == nullptr) {
+      const auto start = folder->ReadStart(entry.name, kImageAlign);
+      if (!start.ok() || !wanted(FirstTokens(*start))) continue;
+    }
     auto header = ReadManifest(*folder, entry.name);
-    if (!header.ok() || header->root_id != root_id) continue;
+    if (!header.ok() || header->root_id != root_id || !wanted(header->tokens)) {
+      continue;
+    }
     prompts.push_back(std::move(header->tokens));
   }
   return prompts;

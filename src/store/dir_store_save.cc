@@ -48,7 +48,9 @@ Result<void> DirStore::SaveSome(const KvIdentity& identity, const KvSpec& spec,
   struct NewBlock {
     const BlockToSave* block;
     const Directory* folder;
-    std::vector<std::byte> header;
+    std::vector<std::byte> header, sealed;
+    std::vector<ByteSpan> parts;  // as they go to the disk
+    std::uint64_t bytes;          // of all parts
   };
   const Digest root_id = RootId(identity);
   HEARTH_ASSIGN(const Directory root, RootToWrite());
@@ -69,18 +71,21 @@ Result<void> DirStore::SaveSome(const KvIdentity& identity, const KvSpec& spec,
     const Directory& folder =
         folders.try_emplace(BlockFolder(block.id), std::move(opened))
             .first->second;
-    const std::string name = BlockName(block.id);
     const BlockQuery query{identity.model_id, identity.format_id, root_id,
                            block.parent,      block.id,           block.tokens};
-    if (HoldsBlock(folder, name, query)) {
-      (void)folder.Touch(name, NowNs());
+    if (HoldsBlock(folder, query, block.payload.size())) {
+      (void)folder.Touch(BlockName(block.id), NowNs());
       continue;
     }
-    HEARTH_ASSIGN(std::vector<std::byte> header,
+    NewBlock item{&block, &folder, {}, {}, {}, 0};
+    HEARTH_ASSIGN(item.header,
                   EncodeBlockHeader(identity, root_id, spec, block.parent,
                                     block.id, block.tokens, block.payload));
-    bytes += header.size() + block.payload.size();
-    missing.push_back({&block, &folder, std::move(header)});
+    const ByteSpan parts[] = {item.header, block.payload};
+    HEARTH_ASSIGN(item.parts, ForDisk(root.vault(), parts, item.sealed));
+    for (const ByteSpan part : item.parts) item.bytes += part.size();
+    bytes += item.bytes;
+    missing.push_back(std::move(item));
   }
   if (missing.empty()) return {};
   std::vector<PendingFile> files;
@@ -90,14 +95,12 @@ Result<void> DirStore::SaveSome(const KvIdentity& identity, const KvSpec& spec,
     for (const NewBlock& item : missing) {
       HEARTH_ASSIGN(
           PendingFile file,
-          item.folder->Create(BlockName(item.block->id),
-                              item.header.size() + item.block->payload.size()));
+          item.folder->Create(BlockName(item.block->id), item.bytes));
       files.push_back(std::move(file));
     }
   }
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const ByteSpan parts[] = {missing[i].header, missing[i].block->payload};
-    HEARTH_TRY(files[i].Fill(parts));
+    HEARTH_TRY(files[i].Fill(missing[i].parts));
   }
   for (PendingFile& file : files) HEARTH_TRY(file.Flush());
   {
@@ -112,10 +115,17 @@ Result<void> DirStore::SaveSome(const KvIdentity& identity, const KvSpec& spec,
 
 // Looks at the header alone: a file appears under its name only when complete,
 // and a payload that was damaged later is set aside by the next lookup.
-bool DirStore::HoldsBlock(const Directory& folder, const std::string& name,
-                          const BlockQuery& query) const {
+// An encrypted one is only looked at from outside.
+bool DirStore::HoldsBlock(const Directory& folder, const BlockQuery& query,
+                          std::uint64_t payload_bytes) const {
+  const std::string name = BlockName(query.block_id);
   const auto entry = folder.Stat(name);
   if (!entry.ok() || !entry->is_file) return false;
+  if (folder.vault() != nullptr) {
+    const auto sealed = folder.ReadStart(name, kImageAlign);
+    return sealed.ok() && CheckKey(*sealed, folder.vault(), name).ok() &&
+           entry->size > Vault::SealedBytes(payload_bytes);
+  }
   auto start = folder.ReadStart(name, kImageAlign);
   if (start.ok() && StatedHeaderBytes(*start) > start->size()) {
     start = folder.ReadStart(name, StatedHeaderBytes(*start));
@@ -146,14 +156,19 @@ Result<void> DirStore::SaveManifest(const KvIdentity& identity,
   HEARTH_ASSIGN(const Directory prompts, root.MakeSub(kPromptsName));
   const auto chain = ChainIds(identity, tokens, spec.block_tokens);
   const std::string stem = PromptStem(identity.model_name, chain.back());
+  std::vector<std::byte> sealed, sealed_note;
+  HEARTH_ASSIGN(const auto parts, ForDisk(root.vault(), file.parts, sealed));
   SidecarFacts facts;
   facts.end_id = chain.back();
   facts.n_tokens = tokens.size();
-  for (const ByteSpan part : file.parts) facts.manifest_bytes += part.size();
+  for (const ByteSpan part : parts) facts.manifest_bytes += part.size();
   facts.created_unix_s = static_cast<std::int64_t>(std::time(nullptr));
   facts.preview = preview;
   const std::string note = SidecarText(identity, spec, facts);
-  const ByteSpan note_parts[] = {AsBytes(note)};
+  const ByteSpan plain_note[] = {AsBytes(note)};
+  HEARTH_ASSIGN(const auto note_parts,
+                ForDisk(root.vault(), plain_note, sealed_note));
+  const std::uint64_t note_bytes = note_parts[0].size();
 
   Protection protection;
   protection.blocks.insert(chain.begin(), chain.end());
@@ -161,7 +176,7 @@ Result<void> DirStore::SaveManifest(const KvIdentity& identity,
   std::vector<PendingFile> files;
   {
     HEARTH_ASSIGN(SpaceLock lock, SpaceLock::Take(root));
-    HEARTH_TRY(lock.MakeRoom(root, facts.manifest_bytes + note.size(), limits_,
+    HEARTH_TRY(lock.MakeRoom(root, facts.manifest_bytes + note_bytes, limits_,
                              protection));
     HEARTH_ASSIGN(PendingFile manifest,
                   prompts.Create(stem + std::string(kPromptSuffix),
@@ -169,10 +184,10 @@ Result<void> DirStore::SaveManifest(const KvIdentity& identity,
     files.push_back(std::move(manifest));
     HEARTH_ASSIGN(
         PendingFile sidecar,
-        prompts.Create(stem + std::string(kSidecarSuffix), note.size()));
+        prompts.Create(stem + std::string(kSidecarSuffix), note_bytes));
     files.push_back(std::move(sidecar));
   }
-  HEARTH_TRY(files[0].Fill(file.parts));
+  HEARTH_TRY(files[0].Fill(parts));
   HEARTH_TRY(files[1].Fill(note_parts));
   HEARTH_TRY(files[0].Flush());
   {

@@ -80,7 +80,8 @@ Result<void> WriteParts(FileOps& ops, int fd, std::span<const ByteSpan> parts,
 
 }  // namespace
 
-Result<Directory> Directory::Open(FileOps& ops, const std::string& path) {
+Result<Directory> Directory::Open(FileOps& ops, const std::string& path,
+                                  const Vault* vault) {
   const int fd =
       ops.OpenAt(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
   if (fd < 0) {
@@ -89,7 +90,7 @@ Result<Directory> Directory::Open(FileOps& ops, const std::string& path) {
     }
     return SystemError(errno, path);
   }
-  return Directory(&ops, fd, path);
+  return Directory(&ops, fd, path, vault);
 }
 
 Directory::~Directory() {
@@ -98,6 +99,7 @@ Directory::~Directory() {
 
 Directory::Directory(Directory&& other) noexcept
     : ops_(other.ops_),
+      vault_(other.vault_),
       fd_(std::exchange(other.fd_, -1)),
       path_(std::move(other.path_)) {}
 
@@ -105,6 +107,7 @@ Directory& Directory::operator=(Directory&& other) noexcept {
   if (this != &other) {
     if (fd_ >= 0) ::close(fd_);
     ops_ = other.ops_;
+    vault_ = other.vault_;
     fd_ = std::exchange(other.fd_, -1);
     path_ = std::move(other.path_);
   }
@@ -116,7 +119,7 @@ Result<Directory> Directory::Sub(const std::string& name) const {
   const int fd = ops_->OpenAt(
       fd_, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
   if (fd < 0) return SystemError(errno, PathOf(name));
-  return Directory(ops_, fd, PathOf(name));
+  return Directory(ops_, fd, PathOf(name), vault_);
 }
 
 Result<Directory> Directory::MakeSub(const std::string& name,

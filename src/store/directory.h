@@ -31,6 +31,7 @@ struct DirectoryEntry {
 enum class Durability { kDurable, kCached };
 
 class Directory;
+class Vault;
 
 // A file that is written but not visible yet. Destroyed unpublished, it leaves
 // nothing behind. Many can be begun before the first is flushed, so that the
@@ -59,7 +60,10 @@ class PendingFile {
 class Directory {
  public:
   // The one place where a path is followed: the root, as the user gave it.
-  static Result<Directory> Open(FileOps& ops, const std::string& path);
+  // `vault`: what ReadStored and ForDisk use here and in all directories below;
+  // null: files are plain. Must outlive them.
+  static Result<Directory> Open(FileOps& ops, const std::string& path,
+                                const Vault* vault = nullptr);
   ~Directory();
   Directory(Directory&& other) noexcept;
   Directory& operator=(Directory&& other) noexcept;
@@ -109,15 +113,17 @@ class Directory {
   // Opens `name` for the store's own lock and count, made when missing.
   Result<int> OpenForUpdate(const std::string& name) const;
   FileOps& ops() const { return *ops_; }
+  const Vault* vault() const { return vault_; }
   // -1 when unknown.
   long long FreeBytes() const { return ops_->FreeBytes(fd_); }
 
  private:
   friend class PendingFile;
-  Directory(FileOps* ops, int fd, std::string path)
-      : ops_(ops), fd_(fd), path_(std::move(path)) {}
+  Directory(FileOps* ops, int fd, std::string path, const Vault* vault)
+      : ops_(ops), vault_(vault), fd_(fd), path_(std::move(path)) {}
 
   FileOps* ops_;
+  const Vault* vault_;
   int fd_;
   std::string path_;
 };

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include "store/block_image.h"
 #include "store/layout.h"
+#include "store/vault.h"
 
 namespace hearth {
 namespace {
@@ -58,13 +61,8 @@ class Planner {
       const CatalogFile& file = catalog_.files[block.file];
       const auto folder = OpenFolder(root_, file.folder);
       if (!folder.ok()) continue;
-      const auto start = folder->ReadStart(file.name, kImageAlign);
-      if (!start.ok() || start->size() < kImageAlign) continue;
-      Digest parent;
-      std::copy_n(reinterpret_cast<const std::uint8_t*>(start->data()) +
-                      kBlockParentIdAt,
-                  parent.bytes.size(), parent.bytes.begin());
-      parents_[id] = parent;
+      const auto parent = ParentOf(*folder, file.name);
+      if (parent.has_value()) parents_[id] = *parent;
     }
     for (const auto& [id, parent] : parents_) RaiseAncestors(id);
   }
@@ -106,6 +104,23 @@ class Planner {
   }
 
  private:
+  // As the header says; nothing when it cannot be read, with or without a key.
+  static std::optional<Digest> ParentOf(const Directory& folder,
+                                        const std::string& name) {
+    std::vector<std::byte> start;
+    if (folder.vault() != nullptr) {
+      const auto file = ReadStored(folder, name);
+      if (file.ok()) start.assign(file->bytes.begin(), file->bytes.end());
+    } else if (auto read = folder.ReadStart(name, kImageAlign); read.ok()) {
+      start = std::move(*read);
+    }
+    if (start.size() < kImageAlign || LooksSealed(start)) return std::nullopt;
+    Digest parent;
+    std::memcpy(parent.bytes.data(), start.data() + kBlockParentIdAt,
+                parent.bytes.size());
+    return parent;
+  }
+
   bool IsLeftover(const CatalogFile& file) const {
     if (file.kind == FileKind::kQuarantined) return true;
     if (file.kind == FileKind::kTemporary) return file.stale;

@@ -24,8 +24,10 @@
 namespace hearth {
 
 class FileOps;
+class Vault;
 
-// One block as found: verified, mapped read-only, kept alive by `owner`.
+// One block as found: verified, mapped read-only or decrypted, kept alive by
+// `owner`.
 struct StoredBlock {
   Digest id;
   int n_tokens = 0;  // block_tokens, or fewer for the tail
@@ -66,6 +68,8 @@ struct StoreOptions {
   // Opening removes what dead writers left and enforces the budget on a thread
   // of its own; false does it before Open returns.
   bool tidy_in_background = true;
+  // Encrypts everything that tells about prompts; null: plain files.
+  std::shared_ptr<const Vault> vault;
   // For tests: the system calls to write with. Must outlive the store.
   FileOps* file_ops = nullptr;
 };
@@ -117,17 +121,18 @@ class KvStore {
                                     const std::string& preview) = 0;
 };
 
-// --- One self-contained file (--cache-prompt)
-// --------------------------------- The same ids and images in a single file.
-// Lookup as above; a missing file is a miss. Saving refuses (kInvalidArgument)
+// --- One self-contained file (--cache-prompt) --------------------------------
+// The same ids and images in a single file. Lookup as above; a missing file is a miss. Saving refuses (kInvalidArgument)
 // to replace a file that is not a hearth prompt cache.
 StoreMatch LookupBundle(const std::string& path, const KvIdentity& identity,
                         const KvSpec& spec,
-                        std::span<const std::int32_t> tokens);
+                        std::span<const std::int32_t> tokens,
+                        const Vault* vault = nullptr);
 Result<void> SaveBundle(const std::string& path, const KvIdentity& identity,
                         const KvSpec& spec,
                         std::span<const std::int32_t> tokens,
                         std::span<const BlockToSave> blocks,
-                        FileOps* file_ops = nullptr);
+                        FileOps* file_ops = nullptr,
+                        const Vault* vault = nullptr);
 
 }  // namespace hearth

@@ -20,7 +20,12 @@ Result<std::unique_ptr<PromptSurvey>> Survey(const Directory& root) {
     }
     if (file.kind != FileKind::kManifest || !prompts.ok()) continue;
     auto header = ReadManifest(*prompts, file.name);
-    if (!header.ok()) continue;
+    if (!header.ok()) {
+      if (header.error().code == Code::kIncompatible) {
+        survey->locked.insert(StemOf(file.name, kPromptSuffix));
+      }
+      continue;
+    }
     for (const PromptEntry& entry : header->blocks) {
       ++survey->n_sharing[entry.id];
     }

@@ -26,6 +26,8 @@ struct PromptSurvey {
   std::unordered_map<Digest, const CatalogFile*> blocks;
   std::unordered_map<Digest, int> n_sharing;  // prompts that have the block
   std::unordered_set<std::string> pins;
+  // Stems of manifests that are encrypted under a key that was not given.
+  std::unordered_set<std::string> locked;
   std::unordered_map<std::string, const CatalogFile*> notes;  // by stem
 };
 

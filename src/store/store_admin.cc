@@ -40,11 +40,12 @@ std::vector<std::string> KeyDifferences(const PromptHeader& header,
 }  // namespace
 
 Result<StoreAdmin> StoreAdmin::Open(const std::string& root,
-                                    FileOps* file_ops) {
+                                    FileOps* file_ops,
+                                    std::shared_ptr<const Vault> vault) {
   FileOps* ops = file_ops ? file_ops : &FileOps::System();
   HEARTH_ASSIGN(const Directory folder, Directory::Open(*ops, root));
   HEARTH_TRY(PrepareRoot(*ops, root));
-  return StoreAdmin(root, ops);
+  return StoreAdmin(root, ops, std::move(vault));
 }
 
 Result<std::vector<PromptInfo>> StoreAdmin::List() const {
@@ -59,6 +60,12 @@ Result<std::vector<PromptInfo>> StoreAdmin::List() const {
                                           : a.stem < b.stem;
   });
   return list;
+}
+
+Result<std::uint64_t> StoreAdmin::CountLocked() const {
+  HEARTH_ASSIGN(const Directory root, Root());
+  HEARTH_ASSIGN(const auto survey, Survey(root));
+  return std::uint64_t{survey->locked.size()};
 }
 
 Result<std::string> StoreAdmin::Resolve(const Directory& root,
@@ -93,6 +100,10 @@ Result<PromptDetails> StoreAdmin::Show(const std::string& name) const {
       std::find_if(survey->prompts.begin(), survey->prompts.end(),
                    [&](const auto& p) { return p.stem == stem; });
   if (prompt == survey->prompts.end()) {
+    if (survey->locked.count(stem) > 0) {
+      return {Code::kIncompatible,
+              stem + ": encrypted; give its key with --cache-key-file"};
+    }
     return {Code::kCorrupt, stem + ": its manifest cannot be read"};
   }
   PromptDetails details;
@@ -120,9 +131,10 @@ Result<PromptDetails> StoreAdmin::Show(const std::string& name) const {
     details.blocks.push_back(block);
   }
   HEARTH_ASSIGN(const Directory prompts, root.Sub(kPromptsName));
-  const auto note =
-      prompts.ReadStart(stem + std::string(kSidecarSuffix), kNoteBytesMax);
-  if (note.ok()) details.note = AsText(*note);
+  const auto note = ReadStored(prompts, stem + std::string(kSidecarSuffix));
+  if (note.ok() && note->bytes.size() <= kNoteBytesMax) {
+    details.note = AsText(note->bytes);
+  }
   return details;
 }
 
@@ -199,6 +211,7 @@ Result<WhyReport> StoreAdmin::Why(const KvIdentity& identity,
                                   std::span<const std::int32_t> tokens) const {
   StoreOptions options;
   options.file_ops = ops_;
+  options.vault = vault_;
   options.tidy_in_background = false;
   WhyReport report;
   report.n_tokens = tokens.size();

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +20,7 @@
 #include "store/eviction.h"
 #include "store/kv_identity.h"
 #include "store/space.h"
+#include "store/vault.h"
 
 namespace hearth {
 
@@ -88,6 +90,7 @@ struct Defect {
 struct VerifyReport {
   std::uint64_t n_files = 0, bytes = 0;
   double seconds = 0;
+  std::uint64_t n_locked = 0;  // not checked: encrypted under another key
   std::vector<Defect> defects;
   // Stored prompts whose chain has a hole; not damage: eviction makes them.
   std::vector<std::string> incomplete;
@@ -121,12 +124,16 @@ struct WhyReport {
 
 class StoreAdmin {
  public:
-  // An existing store; kNotFound when there is none.
-  static Result<StoreAdmin> Open(const std::string& root,
-                                 FileOps* file_ops = nullptr);
+  // An existing store; kNotFound when there is none. Entries that are encrypted
+  // under another key than `vault`'s are counted and otherwise left alone.
+  static Result<StoreAdmin> Open(
+      const std::string& root, FileOps* file_ops = nullptr,
+      std::shared_ptr<const Vault> vault = nullptr);
 
   // Newest use first. Manifests that cannot be read are left to Verify.
   Result<std::vector<PromptInfo>> List() const;
+  // Stored prompts that cannot be read without another key.
+  Result<std::uint64_t> CountLocked() const;
   Result<PromptDetails> Show(const std::string& name) const;
   Result<StoreStats> Stats() const;
 
@@ -155,14 +162,17 @@ class StoreAdmin {
                              const SpaceLimits& limits) const;
 
  private:
-  StoreAdmin(std::string root, FileOps* ops)
-      : root_(std::move(root)), ops_(ops) {}
-  Result<Directory> Root() const { return Directory::Open(*ops_, root_); }
+  StoreAdmin(std::string root, FileOps* ops, std::shared_ptr<const Vault> vault)
+      : root_(std::move(root)), ops_(ops), vault_(std::move(vault)) {}
+  Result<Directory> Root() const {
+    return Directory::Open(*ops_, root_, vault_.get());
+  }
   Result<std::string> Resolve(const Directory& root,
                               const std::string& name) const;
 
   std::string root_;
   FileOps* ops_;
+  std::shared_ptr<const Vault> vault_;
 };
 
 }  // namespace hearth

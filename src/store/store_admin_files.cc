@@ -35,24 +35,23 @@ Result<void> CheckImageOf(const PromptHeader& prompt, std::size_t index,
 }
 
 Result<void> CheckFile(const Directory& folder, const CatalogFile& file) {
-  HEARTH_ASSIGN(const MappedFile mapped, folder.Map(file.name));
-  HEARTH_TRY(mapped.Populate());
-  const std::string& what = mapped.path();
+  HEARTH_ASSIGN(const FileBytes stored, ReadStored(folder, file.name));
+  const std::string what = folder.PathOf(file.name);
   if (file.kind == FileKind::kBlock) {
     HEARTH_ASSIGN(const BlockHeader header,
-                  CheckWholeImage(mapped.bytes(), what));
+                  CheckWholeImage(stored.bytes, what));
     if (header.block_id != file.id) {
       return {Code::kCorrupt, what + ": another block than its name says"};
     }
     return {};
   }
   HEARTH_ASSIGN(const PromptHeader header,
-                ParsePromptFile(mapped.bytes(), what));
+                ParsePromptFile(stored.bytes, what));
   for (std::size_t i = 0; i < header.blocks.size(); ++i) {
     const PromptEntry& entry = header.blocks[i];
     if (entry.image_at == 0) continue;
     HEARTH_TRY(CheckImageOf(
-        header, i, mapped.bytes().subspan(entry.image_at, entry.image_bytes),
+        header, i, stored.bytes.subspan(entry.image_at, entry.image_bytes),
         what));
   }
   return {};
@@ -63,11 +62,12 @@ Digest ModelOfBlock(const Directory& root, const CatalogFile& file) {
   Digest model;
   const auto folder = OpenFolder(root, file.folder);
   if (!folder.ok()) return model;
-  const auto start = folder->ReadStart(file.name, kImageAlign);
-  if (!start.ok() || start->size() < kBlockModelIdAt + model.bytes.size()) {
+  const auto stored = ReadStored(*folder, file.name);
+  if (!stored.ok() ||
+      stored->bytes.size() < kBlockModelIdAt + model.bytes.size()) {
     return model;
   }
-  std::memcpy(model.bytes.data(), start->data() + kBlockModelIdAt,
+  std::memcpy(model.bytes.data(), stored->bytes.data() + kBlockModelIdAt,
               model.bytes.size());
   return model;
 }
@@ -89,6 +89,10 @@ Result<VerifyReport> StoreAdmin::Verify(bool set_aside) const {
     ++report.n_files;
     report.bytes += file.bytes;
     if (checked.ok() || checked.error().code == Code::kNotFound) continue;
+    if (checked.error().code == Code::kIncompatible) {
+      ++report.n_locked;
+      continue;
+    }
     Defect defect{folder->PathOf(file.name), checked.error().message, false};
     if (set_aside && checked.error().code == Code::kCorrupt) {
       const auto quarantine = root.MakeSub(kQuarantineName);
@@ -120,7 +124,7 @@ Result<GcReport> StoreAdmin::Gc(const SpaceLimits& limits) const {
     const auto opened = OpenFolder(root, folder);
     if (opened.ok() && opened->Remove(name).ok()) ++report.n_files;
   };
-  std::unordered_set<std::string> kept;
+  std::unordered_set<std::string> kept = survey->locked;
   for (const SurveyedPrompt& prompt : survey->prompts) {
     const PromptInfo info = InfoOf(*survey, prompt, root);
     if (info.n_tokens_usable == info.n_tokens || info.pinned) {
@@ -154,6 +158,11 @@ Result<GcReport> StoreAdmin::Wipe(const WipeFilter& filter) const {
   HEARTH_ASSIGN(const SpaceLock lock, SpaceLock::Take(root));
   HEARTH_ASSIGN(const auto survey, Survey(root));
   const bool all = filter.model_name.empty();
+  if (!all && !survey->locked.empty()) {
+    return {Code::kIncompatible,
+            "some stored prompts are encrypted, so it is not known whose they "
+            "are; give their key with --cache-key-file"};
+  }
   std::unordered_set<Digest> doomed, kept;
   std::unordered_set<std::string> stems;
   std::unordered_set<Digest> models;  // whose loose blocks go too
@@ -222,25 +231,23 @@ Result<void> StoreAdmin::Export(const std::string& name,
   HEARTH_ASSIGN(const Directory root, Root());
   HEARTH_ASSIGN(const std::string stem, Resolve(root, name));
   HEARTH_ASSIGN(const Directory prompts, root.Sub(kPromptsName));
-  HEARTH_ASSIGN(const MappedFile manifest,
-                prompts.Map(stem + std::string(kPromptSuffix)));
-  HEARTH_TRY(manifest.Populate());
+  const std::string name_of_manifest = stem + std::string(kPromptSuffix);
+  HEARTH_ASSIGN(const FileBytes manifest, ReadStored(prompts, name_of_manifest));
   HEARTH_ASSIGN(PromptHeader header,
-                ParsePromptFile(manifest.bytes(), manifest.path()));
-  std::vector<MappedFile> files;  // keep the images mapped
+                ParsePromptFile(manifest.bytes, prompts.PathOf(name_of_manifest)));
+  std::vector<FileBytes> files;  // keep the images alive
   std::vector<PromptImage> images;
   for (std::size_t i = 0; i < header.blocks.size(); ++i) {
     PromptEntry& entry = header.blocks[i];
     ByteSpan image;
     if (entry.image_at != 0) {
-      image = manifest.bytes().subspan(entry.image_at, entry.image_bytes);
+      image = manifest.bytes.subspan(entry.image_at, entry.image_bytes);
     } else {
       HEARTH_ASSIGN(const Directory folder,
                     OpenFolder(root, std::string(kBlocksName) + "/" +
                                          BlockFolder(entry.id)));
-      HEARTH_ASSIGN(MappedFile file, folder.Map(BlockName(entry.id)));
-      HEARTH_TRY(file.Populate());
-      image = file.bytes();
+      HEARTH_ASSIGN(FileBytes file, ReadStored(folder, BlockName(entry.id)));
+      image = file.bytes;
       files.push_back(std::move(file));
     }
     HEARTH_TRY(CheckImageOf(header, i, image, stem));
@@ -250,14 +257,13 @@ Result<void> StoreAdmin::Export(const std::string& name,
   }
   HEARTH_ASSIGN(const PromptFileParts file,
                 EncodePromptFile(std::move(header), std::move(images)));
-  return WriteBundle(path, file.parts, *ops_);
+  return WriteBundle(path, file.parts, *ops_, vault_.get());
 }
 
 Result<std::string> StoreAdmin::Import(const std::string& path,
                                        const SpaceLimits& limits) const {
-  HEARTH_ASSIGN(const MappedFile bundle, MappedFile::Open(path));
-  HEARTH_TRY(bundle.Populate());
-  HEARTH_ASSIGN(PromptHeader header, ParsePromptFile(bundle.bytes(), path));
+  HEARTH_ASSIGN(const FileBytes bundle, ReadStored(path, vault_.get()));
+  HEARTH_ASSIGN(PromptHeader header, ParsePromptFile(bundle.bytes, path));
   Protection protection;
   for (std::size_t i = 0; i < header.blocks.size(); ++i) {
     const PromptEntry& entry = header.blocks[i];
@@ -266,7 +272,7 @@ Result<std::string> StoreAdmin::Import(const std::string& path,
               path + ": a manifest, which does not hold its blocks"};
     }
     HEARTH_TRY(CheckImageOf(
-        header, i, bundle.bytes().subspan(entry.image_at, entry.image_bytes),
+        header, i, bundle.bytes.subspan(entry.image_at, entry.image_bytes),
         path));
     protection.blocks.insert(entry.id);
   }
@@ -280,7 +286,7 @@ Result<std::string> StoreAdmin::Import(const std::string& path,
   for (std::size_t i = 0; i < header.blocks.size(); ++i) {
     PromptEntry& entry = header.blocks[i];
     const ByteSpan image =
-        bundle.bytes().subspan(entry.image_at, entry.image_bytes);
+        bundle.bytes.subspan(entry.image_at, entry.image_bytes);
     const bool full = header.BlockTokens(i).size() ==
                       static_cast<std::size_t>(header.block_tokens);
     entry.image_at = entry.image_bytes = 0;
@@ -292,27 +298,32 @@ Result<std::string> StoreAdmin::Import(const std::string& path,
     HEARTH_ASSIGN(const Directory folder,
                   blocks.MakeSub(BlockFolder(entry.id)));
     if (folder.Exists(BlockName(entry.id))) continue;
+    std::vector<std::byte> sealed;
+    HEARTH_ASSIGN(const auto parts,
+                  ForDisk(vault_.get(), std::span(&image, 1), sealed));
     std::vector<PendingFile> file;
     {
       HEARTH_ASSIGN(SpaceLock lock, SpaceLock::Take(root));
-      HEARTH_TRY(lock.MakeRoom(root, image.size(), limits, protection));
+      HEARTH_TRY(lock.MakeRoom(root, parts[0].size(), limits, protection));
       HEARTH_ASSIGN(PendingFile made,
-                    folder.Create(BlockName(entry.id), image.size()));
+                    folder.Create(BlockName(entry.id), parts[0].size()));
       file.push_back(std::move(made));
     }
-    HEARTH_TRY(file[0].Fill(std::span(&image, 1)));
+    HEARTH_TRY(file[0].Fill(parts));
     HEARTH_TRY(file[0].Flush());
     HEARTH_TRY(file[0].Publish());
     HEARTH_TRY(folder.Sync());
   }
   HEARTH_ASSIGN(const PromptFileParts file,
                 EncodePromptFile(std::move(header), std::move(tail)));
+  std::vector<std::byte> sealed;
+  HEARTH_ASSIGN(const auto parts, ForDisk(vault_.get(), file.parts, sealed));
   std::uint64_t size = 0;
-  for (const ByteSpan part : file.parts) size += part.size();
+  for (const ByteSpan part : parts) size += part.size();
   HEARTH_ASSIGN(const Directory prompts, root.MakeSub(kPromptsName));
   HEARTH_ASSIGN(SpaceLock lock, SpaceLock::Take(root));
   HEARTH_TRY(lock.MakeRoom(root, size, limits, protection));
-  HEARTH_TRY(prompts.Write(stem + std::string(kPromptSuffix), file.parts));
+  HEARTH_TRY(prompts.Write(stem + std::string(kPromptSuffix), parts));
   return stem;
 }
 
