@@ -97,8 +97,9 @@ void RunAttention(benchmark::State& state, KvFormat format, int head_dim,
                   int n_rows, int depth) {
   const Kernels& kernels = ActiveKernels();
   constexpr int kStride = 64;
-  const auto tile_bytes =
-      static_cast<std::size_t>(kStride * head_dim * BytesPerValue(format));
+  const auto tile_bytes = static_cast<std::size_t>(
+      std::max(head_dim * KvRowBytes(format, kStride),
+               kStride * KvRowBytes(format, head_dim)));
   const auto n_tiles = static_cast<std::size_t>(depth / kStride);
   const Memory keys = MakeMemory(tile_bytes * n_tiles);
   const Memory values = MakeMemory(tile_bytes * n_tiles);
@@ -109,13 +110,22 @@ void RunAttention(benchmark::State& state, KvFormat format, int head_dim,
   const std::vector<int> begin(rows, 0);
   const std::vector<int> visible(rows, kStride);
   const Memory scratch =
-      MakeMemory(kernels.attend_scratch_bytes(n_rows, head_dim, kStride));
+      MakeMemory(kernels.attend_scratch_bytes(head_dim, kStride));
+  // Scales and zeros of quantised formats.
+  std::vector<std::uint16_t> params(
+      2 * static_cast<std::size_t>(std::max(head_dim, kStride)),
+      ToF16(0.01f).bits);
   for (auto _ : state) {
     for (float& m : max) m = -1e30f;
     for (std::size_t i = 0; i < n_tiles; ++i) {
-      const KvTile tile{keys.get() + i * tile_bytes,
-                        values.get() + i * tile_bytes, kStride, kStride};
-      kernels.attend_tile(format, q.data(), n_rows, head_dim, tile,
+      KvTile tile;
+      tile.keys = keys.get() + i * tile_bytes;
+      tile.values = values.get() + i * tile_bytes;
+      tile.key_format = tile.value_format = format;
+      tile.key_params = tile.value_params =
+          reinterpret_cast<const std::byte*>(params.data());
+      tile.n_tokens = tile.stride = kStride;
+      kernels.attend_tile(q.data(), n_rows, head_dim, tile,
                           begin.data(), visible.data(), 0.0f, max.data(),
                           sum.data(), acc.data(), scratch.get());
     }
@@ -187,7 +197,8 @@ void RegisterAll() {
     }
   }
   for (const KvFormat format :
-       {KvFormat::kF16, KvFormat::kBF16, KvFormat::kF32}) {
+       {KvFormat::kF16, KvFormat::kBF16, KvFormat::kF32, KvFormat::kInt8,
+        KvFormat::kInt4}) {
     for (const int head_dim : {64, 128}) {
       for (const int rows : {1, 4, 7, 64}) {
         const std::string name = "attend/" + std::string(NameOf(format)) +

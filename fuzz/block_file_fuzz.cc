@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
   spec.n_kv_layers = 1 + (mode >> 6);
   spec.n_kv_heads = 1;
   spec.head_dim = 4;
-  spec.format = KvFormat::kF16;
+  spec.SetFormat(KvFormat::kF16);
   spec.block_tokens = 16;
   const auto header = ParseBlockHeader(image, image.size(), "input");
   if (!header.ok()) return 0;

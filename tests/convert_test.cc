@@ -196,7 +196,7 @@ TEST(Quantize, RefusalsNameTheReason) {
   const auto same = QuantizeModel(kStories260K, kStories260K, "Q8_0");
   ASSERT_FALSE(same.ok());
   EXPECT_EQ(same.error().code, Code::kInvalidArgument);
-  ASSERT_TRUE(InitModel("tiny", dir.path() + "/t.tinygpt", 0, 1).ok());
+  ASSERT_TRUE(InitModel("tiny", dir.path() + "/t.tinygpt", 0, false, 1).ok());
   const auto bytes = ConvertModel(dir.path() + "/t.tinygpt", out);
   ASSERT_FALSE(bytes.ok());
   EXPECT_EQ(bytes.error().code, Code::kUnsupported);

@@ -25,10 +25,8 @@ struct Way {
   std::mt19937 rng;
 
   std::unique_ptr<KvSequence> InPlace() const {
-    const KvLayout layout(spec, spec.block_tokens);
-    auto pool = BlockPool::Reserve(layout.block_bytes(),
-                                   600 / spec.block_tokens + 3, false);
-    return MakeInPlaceSequence(spec, std::move(*pool));
+    return std::move(
+        *MakeInPlaceSequence(spec, 600 / spec.block_tokens + 3, false));
   }
   std::unique_ptr<KvSequence> Concat() const {
     return MakeConcatSequence(spec, 600);
@@ -171,7 +169,8 @@ TEST_P(Equivalence, EveryWayOfArrivingGivesTheSameBits) {
             {.n_kv_layers = model->config.n_layers,
              .n_kv_heads = model->config.n_kv_heads,
              .head_dim = model->config.head_dim,
-             .format = param.format,
+             .key_format = param.format,
+             .value_format = param.format,
              .block_tokens = param.block_tokens},
             std::mt19937(seed)};
     std::vector<std::int32_t> ids;

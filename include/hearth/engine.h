@@ -170,9 +170,10 @@ class Engine {
 Result<ModelInfo> InspectModel(const std::string& path);
 
 // Writes a randomly initialised .tinygpt file of a preset (tiny, small, huge,
-// mega, behemoth, titan), for timing. n_kv_heads 0: as many as heads.
+// mega, behemoth, titan), for timing. n_kv_heads 0: as many as heads. `yoco`:
+// the second half of the layers attends to the middle layer's keys and values.
 Result<void> InitModel(const std::string& preset, const std::string& path,
-                       int n_kv_heads, std::uint64_t seed);
+                       int n_kv_heads, bool yoco, std::uint64_t seed);
 
 // Writes [n_rows][n_columns] floats as tensor `name` of a safetensors file.
 Result<void> WriteFloatMatrix(const std::string& path, const std::string& name,

@@ -8,8 +8,10 @@
 
 namespace hearth {
 
-// Storage of cached keys and values.
-enum class KvStorage : std::uint8_t { kFp32, kFp16, kBf16 };
+// Storage of cached keys and values. int8 and int4 (KIVI) apply to full blocks:
+// keys have a scale and a zero per channel, values per token; the newest tokens,
+// up to a block, stay in fp32.
+enum class KvStorage : std::uint8_t { kFp32, kFp16, kBf16, kInt8, kInt4 };
 enum class KvGrowth : std::uint8_t {
   kInPlace,  // reserved address space, nothing is ever copied
   kConcat    // the reference: a new buffer and a copy at every append
@@ -31,10 +33,17 @@ struct EngineOptions {
   int prefill_step_tokens = 0;  // prompt tokens a forward step; 0: 256
 
   KvStorage kv_storage = KvStorage::kFp32;
+  std::optional<KvStorage> kv_keys = {}, kv_values = {};  // of one of the two, if set
   KvGrowth kv_growth = KvGrowth::kInPlace;
   bool kv_preallocate = false;  // fault the whole context in at the start
   int context_tokens = 0;       // 0: the model's trained context
   int block_tokens = 64;        // 16..1024, a multiple of 16
+
+  // StreamingLLM: attention sees the first streaming_sink tokens and the newest
+  // streaming_window; what lies between is let go of, and generation may go on
+  // beyond the trained context. 0 window: off. Rotary models only.
+  int streaming_sink = 0;
+  int streaming_window = 0;
 
   RopeRounding rope_rounding = RopeRounding::kExact;
 

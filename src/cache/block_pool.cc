@@ -45,6 +45,16 @@ std::shared_ptr<Block> Block::Mapped(ByteSpan bytes,
                                  bytes.size(), true, std::move(owner));
 }
 
+void Block::Discard(std::size_t offset, std::size_t size) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes_ + offset);
+  const std::uintptr_t end = (begin + size) / page * page;
+  const std::uintptr_t first = (begin + page - 1) / page * page;
+  if (first >= end) return;
+  // A hint: should it fail, memory stays in use and nothing else happens.
+  (void)::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+}
+
 Result<BlockPool> BlockPool::Reserve(std::size_t block_bytes, int n_blocks,
                                      bool preallocate) {
   HEARTH_CHECK(block_bytes > 0 && n_blocks > 0);

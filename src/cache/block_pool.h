@@ -30,6 +30,11 @@ class Block {
   // REQUIRES: !mapped().
   std::byte* writable() { return bytes_; }
 
+  // Gives the memory of the whole pages inside [offset, offset + size) back to
+  // the system. What lies there is lost, but for a mapping's, which the file
+  // still has.
+  void Discard(std::size_t offset, std::size_t size);
+
  private:
   std::byte* bytes_;
   std::size_t size_;

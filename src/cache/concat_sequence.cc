@@ -46,10 +46,10 @@ class ConcatSequence final : public KvSequence {
       const int slot = position % spec_.block_tokens;
       const KvLayout layout(one_layer_, Stride(layer.n_tokens, block));
       std::byte* bytes = layer.bytes.data() + BlockOffset(block);
-      kernels.store_key(spec_.format, keys + t * row_stride, spec_.head_dim,
+      kernels.store_key(spec_.key_format, keys + t * row_stride, spec_.head_dim,
                         bytes + layout.key_tile(0, kv_head), layout.stride(),
                         slot);
-      kernels.store_value(spec_.format, values + t * row_stride, spec_.head_dim,
+      kernels.store_value(spec_.value_format, values + t * row_stride, spec_.head_dim,
                           bytes + layout.value_tile(0, kv_head), slot);
     }
   }
@@ -58,9 +58,10 @@ class ConcatSequence final : public KvSequence {
     const Layer& layer = layers_[static_cast<std::size_t>(kv_layer)];
     const KvLayout layout(one_layer_, Stride(layer.n_tokens, block));
     const std::byte* bytes = layer.bytes.data() + BlockOffset(block);
-    return {bytes + layout.key_tile(0, kv_head),
-            bytes + layout.value_tile(0, kv_head), layout.stride(),
-            layout.stride()};
+    return layout.TileAt(bytes, 0, kv_head, layout.stride());
+  }
+  KvTile OwnTile(int kv_layer, int kv_head, int block) const override {
+    return Tile(kv_layer, kv_head, block);
   }
 
   void Commit() override {
@@ -68,6 +69,7 @@ class ConcatSequence final : public KvSequence {
     n_new_ = 0;
   }
 
+  int RewindableTo(int n_tokens) const override { return n_tokens; }
   void Rewind(int n_tokens) override {
     HEARTH_CHECK(n_tokens >= 0 && n_tokens <= n_tokens_);
     n_tokens_ = n_tokens;
@@ -99,6 +101,7 @@ class ConcatSequence final : public KvSequence {
     return {};
   }
 
+  bool HasImage(int, int) const override { return true; }
   BlockImage Image(int block, int n) const override {
     HEARTH_CHECK(n >= 1 && n <= spec_.block_tokens &&
                  block * spec_.block_tokens + n <= n_tokens_);
@@ -114,10 +117,11 @@ class ConcatSequence final : public KvSequence {
     return {ByteSpan(*copy), n, copy};
   }
 
+  void SetReleasable(int) override {}
+
   KvUsage Usage() const override {
     KvUsage usage;
-    usage.logical_bytes =
-        static_cast<std::uint64_t>(n_tokens_) * spec_.bytes_per_token();
+    usage.logical_bytes = spec_.BytesOf(n_tokens_);
     for (const Layer& layer : layers_) {
       usage.physical_bytes += layer.bytes.size();
       usage.populated_layers += layer.n_tokens > 0 ? 1 : 0;

@@ -13,15 +13,15 @@ namespace {
 constexpr KvSpec kSpec{.n_kv_layers = 3,
                        .n_kv_heads = 2,
                        .head_dim = 5,
-                       .format = KvFormat::kF32,
+                       .key_format = KvFormat::kF32,
+                       .value_format = KvFormat::kF32,
                        .block_tokens = 16};
 
 std::unique_ptr<KvSequence> InPlace(const KvSpec& spec, int n_blocks,
                                     bool preallocate = false) {
-  auto pool = BlockPool::Reserve(KvLayout(spec, spec.block_tokens).block_bytes(),
-                                 n_blocks, preallocate);
-  EXPECT_TRUE(pool.ok());
-  return MakeInPlaceSequence(spec, std::move(*pool));
+  auto sequence = MakeInPlaceSequence(spec, n_blocks, preallocate);
+  EXPECT_TRUE(sequence.ok());
+  return std::move(*sequence);
 }
 
 // The key and value of a token are functions of what it is: its tag, layer,
@@ -225,7 +225,7 @@ TEST(KvSpec, BytesEqualTheSeedsWorkedExamples) {
 TEST(FormatId, EveryFieldCounts) {
   const Digest base = FormatId(kSpec);
   KvSpec s = kSpec;
-  s.format = KvFormat::kF16;
+  s.SetFormat(KvFormat::kF16);
   EXPECT_NE(FormatId(s), base);
   s = kSpec;
   s.block_tokens = 32;
@@ -239,6 +239,83 @@ TEST(FormatId, EveryFieldCounts) {
   s = kSpec;
   s.n_kv_layers = 2;
   EXPECT_NE(FormatId(s), base);
+}
+
+KvSpec Quantised() {
+  KvSpec s = kSpec;
+  s.key_format = KvFormat::kInt8;
+  s.value_format = KvFormat::kInt4;
+  return s;
+}
+
+// A block's bytes never change after it was sealed, however the steps fell, and
+// a cut goes to its start.
+TEST(KvSequence, SealedBlocksAreFrozenAndCutAtTheirStart) {
+  const KvSpec spec = Quantised();
+  const auto bytes_of = [](const KvSequence& seq, int block, int n) {
+    const BlockImage image = seq.Image(block, n);
+    return std::vector<std::byte>(image.payload.begin(), image.payload.end());
+  };
+  auto whole = InPlace(spec, 6);
+  ASSERT_TRUE(Append(*whole, Range(0, 60)).ok());
+  auto singly = InPlace(spec, 6);
+  std::vector<std::vector<std::byte>> sealed;
+  for (int t = 0; t < 60; ++t) {
+    ASSERT_TRUE(Append(*singly, {t}).ok());
+    if (t % 16 == 15) sealed.push_back(bytes_of(*singly, t / 16, 16));
+  }
+  for (int block = 0; block < 3; ++block) {
+    EXPECT_EQ(bytes_of(*whole, block, 16), sealed[static_cast<std::size_t>(block)]);
+    EXPECT_EQ(bytes_of(*singly, block, 16), sealed[static_cast<std::size_t>(block)]);
+  }
+  EXPECT_EQ(bytes_of(*whole, 3, 12), bytes_of(*singly, 3, 12));
+  EXPECT_EQ(whole->RewindableTo(50), 50) << "in the tail";
+  EXPECT_EQ(whole->RewindableTo(48), 48);
+  EXPECT_EQ(whole->RewindableTo(47), 32);
+  EXPECT_EQ(whole->RewindableTo(0), 0);
+  EXPECT_FALSE(whole->HasImage(1, 5));
+  EXPECT_TRUE(whole->HasImage(3, 5));
+  whole->Rewind(32);
+  ASSERT_TRUE(Append(*whole, Range(32, 60)).ok());
+  EXPECT_EQ(bytes_of(*whole, 2, 16), sealed[2]);
+}
+
+TEST(KvSequence, ForksOfAQuantisedTailGoTheirOwnWays) {
+  auto seq = InPlace(Quantised(), 6);
+  ASSERT_TRUE(Append(*seq, Range(0, 20)).ok());
+  auto fork = std::move(*seq->Fork());
+  ASSERT_TRUE(Append(*fork, Range(900, 903)).ok());
+  ASSERT_TRUE(Append(*seq, Range(20, 23)).ok());
+  for (int head = 0; head < 2; ++head) {
+    const KvTile mine = seq->Tile(2, head, 1);
+    const KvTile other = fork->Tile(2, head, 1);
+    EXPECT_EQ(At(mine.keys, static_cast<std::size_t>(5)), KeyOf(21, 2, head, 0));
+    EXPECT_EQ(At(other.keys, static_cast<std::size_t>(5)),
+              KeyOf(901, 2, head, 0));
+  }
+}
+
+// A save in progress keeps what a window is done with.
+TEST(KvSequence, WhatIsBeingSavedIsNotLetGoOf) {
+  KvSpec spec = kSpec;
+  auto made = MakeInPlaceSequence(spec, 12, false, {.windows = {16, 16, 16}});
+  ASSERT_TRUE(made.ok());
+  KvSequence& seq = **made;
+  seq.SetReleasable(16);
+  ASSERT_TRUE(Append(seq, Range(0, 64)).ok());
+  ASSERT_TRUE(Append(seq, {64}).ok());
+  EXPECT_FALSE(seq.HasImage(0, 16));
+  EXPECT_TRUE(seq.HasImage(1, 16));
+  const BlockImage held = seq.Image(1, 16);
+  const std::vector<std::byte> before(held.payload.begin(), held.payload.end());
+  seq.SetReleasable(64);
+  ASSERT_TRUE(Append(seq, Range(65, 80)).ok());
+  EXPECT_FALSE(seq.HasImage(1, 16));
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), held.payload.begin()));
+  EXPECT_EQ(seq.RewindableTo(70), 70);
+  EXPECT_EQ(seq.RewindableTo(60), 0);
+  auto fork = std::move(*seq.Fork());
+  EXPECT_EQ(fork->RewindableTo(60), 0);
 }
 
 }  // namespace

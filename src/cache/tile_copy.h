@@ -7,6 +7,7 @@ namespace hearth {
 
 // Copies tokens [0, n) of one KV layer, all heads. `from_layer` and `to_layer`
 // are the layers' first bytes; the layouts give their strides.
+// REQUIRES: both have the same formats, none quantised.
 void CopyLayerTokens(const KvSpec& spec, const KvLayout& from,
                      const std::byte* from_layer, const KvLayout& to,
                      std::byte* to_layer, int n);

@@ -32,10 +32,24 @@ void EngineArgs::AddSampling(CLI::App& command) {
       ->each([this](const std::string&) { has_seed = true; });
 }
 
-void EngineArgs::AddKv(CLI::App& command) {
+void EngineArgs::AddKvFormat(CLI::App& command) {
   command.add_option("--kv-quantize", kv_quantize,
-                     "storage of keys and values: fp32, fp16, bf16")
+                     "storage of keys and values: fp32, fp16, bf16, int8, int4")
       ->capture_default_str();
+  command.add_option("--kv-quantize-keys", kv_keys, "of the keys alone");
+  command.add_option("--kv-quantize-values", kv_values, "of the values alone");
+  command.add_option("--streaming-llm-sink", engine.streaming_sink,
+                     "first tokens that stay in sight (with "
+                     "--streaming-llm-window)")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--streaming-llm-window", engine.streaming_window,
+                     "newest tokens in sight; older ones are let go of and "
+                     "the text may grow beyond the trained context")
+      ->check(CLI::PositiveNumber);
+}
+
+void EngineArgs::AddKv(CLI::App& command) {
+  AddKvFormat(command);
   command.add_flag("--kv-preallocate,!--no-kv-preallocate",
                    engine.kv_preallocate,
                    "fault the KV memory of the whole context in at the start");
@@ -79,13 +93,21 @@ void EngineArgs::AddDraft(CLI::App& command) {
 }
 
 Result<void> EngineArgs::Finalize() {
-  const auto storage = KvStorageNamed(kv_quantize);
-  if (!storage.has_value()) {
-    return {Code::kInvalidArgument, "--kv-quantize " + kv_quantize +
-                                        ": not supported; use fp32, fp16 or "
-                                        "bf16"};
+  const auto storage = [](const std::string& option, const std::string& name)
+      -> Result<KvStorage> {
+    const auto known = KvStorageNamed(name);
+    if (known.has_value()) return *known;
+    return {Code::kInvalidArgument,
+            option + " " + name +
+                ": not known; use fp32, fp16, bf16, int8 or int4"};
+  };
+  HEARTH_ASSIGN(engine.kv_storage, storage("--kv-quantize", kv_quantize));
+  if (!kv_keys.empty()) {
+    HEARTH_ASSIGN(engine.kv_keys, storage("--kv-quantize-keys", kv_keys));
   }
-  engine.kv_storage = *storage;
+  if (!kv_values.empty()) {
+    HEARTH_ASSIGN(engine.kv_values, storage("--kv-quantize-values", kv_values));
+  }
   if (kv_growth == "concat") {
     engine.kv_growth = KvGrowth::kConcat;
   } else if (kv_growth != "in-place") {

@@ -11,6 +11,7 @@ void AddInit(CLI::App& app, int& exit_code) {
   struct Args {
     std::string preset, out;
     int n_kv_heads = 0;
+    bool yoco = false;
     std::uint64_t seed = 0;
   };
   auto args = std::make_shared<Args>();
@@ -23,10 +24,14 @@ void AddInit(CLI::App& app, int& exit_code) {
   command->add_option("--kv-heads", args->n_kv_heads,
                       "KV heads; default: as many as heads")
       ->check(CLI::PositiveNumber);
+  command->add_flag("--yoco", args->yoco,
+                    "the second half attends to the middle layer's KV: half "
+                    "the KV bytes");
   command->add_option("--seed", args->seed)->capture_default_str();
   command->callback([args, &exit_code] {
     const auto done =
-        InitModel(args->preset, args->out, args->n_kv_heads, args->seed);
+        InitModel(args->preset, args->out,
+                                args->n_kv_heads, args->yoco, args->seed);
     if (!done.ok()) exit_code = Fail(done.error());
   });
 }

@@ -37,17 +37,23 @@ KvFormat FormatOf(KvStorage storage) {
       return KvFormat::kF16;
     case KvStorage::kBf16:
       return KvFormat::kBF16;
+    case KvStorage::kInt8:
+      return KvFormat::kInt8;
+    case KvStorage::kInt4:
+      return KvFormat::kInt4;
     case KvStorage::kFp32:
       break;
   }
   return KvFormat::kF32;
 }
 
-KvSpec SpecOf(const ModelConfig& config, KvFormat format, int block_tokens) {
-  return {.n_kv_layers = config.n_layers,
+KvSpec SpecOf(const ModelConfig& config, KvFormat keys, KvFormat values,
+              int block_tokens) {
+  return {.n_kv_layers = config.n_kv_layers(),
           .n_kv_heads = config.n_kv_heads,
           .head_dim = config.head_dim,
-          .format = format,
+          .key_format = keys,
+          .value_format = values,
           .block_tokens = block_tokens};
 }
 
@@ -75,11 +81,11 @@ ModelInfo Describe(const LoadedModel& model) {
     ++types[tensor.type];
   }
   info.tensor_types.assign(types.begin(), types.end());
-  for (const KvFormat format :
-       {KvFormat::kF32, KvFormat::kF16, KvFormat::kBF16}) {
+  for (int i = 0; i < kKvFormats; ++i) {
+    const auto format = static_cast<KvFormat>(i);
     info.kv_bytes_per_token.emplace_back(
         NameOf(format),
-        SpecOf(c, format, kDefaultBlockTokens).bytes_per_token());
+        SpecOf(c, format, format, kDefaultBlockTokens).bytes_per_token());
   }
   return info;
 }
@@ -149,6 +155,60 @@ Result<void> CheckOptions(const EngineOptions& options) {
   return {};
 }
 
+// The concat reference is for the formats and models whose growth it shows.
+Result<void> CheckConcat(const EngineParts& parts) {
+  if (parts.options.kv_growth != KvGrowth::kConcat) return {};
+  if (parts.spec.quantised()) {
+    return {Code::kInvalidArgument,
+            "--kv-growth concat keeps fp32, fp16 and bf16 only: a quantised "
+            "cache is made of sealed blocks; use in-place"};
+  }
+  return {};
+}
+
+// Sinks and a window in front of what the file says.
+Result<void> SetStreaming(const EngineOptions& options, ModelConfig& config) {
+  const int sink = options.streaming_sink;
+  const int window = options.streaming_window;
+  if (window == 0 && sink == 0) return {};
+  if (window < 1 || sink < 0) {
+    return {Code::kInvalidArgument,
+            "--streaming-llm-sink and --streaming-llm-window go together: at "
+            "least 0 sink tokens and 1 window token"};
+  }
+  if (config.learned_positions) {
+    return {Code::kUnsupported,
+            "--streaming-llm-window: " + config.name +
+                " has learned positions, which are part of what a token's key "
+                "is made of and cannot be moved when older tokens go; a model "
+                "with rotary positions can stream"};
+  }
+  if (std::int64_t{sink} + window > config.context_length) {
+    return {Code::kInvalidArgument,
+            "--streaming-llm-sink plus --streaming-llm-window are " +
+                std::to_string(std::int64_t{sink} + window) +
+                " tokens and the model was trained on " +
+                std::to_string(config.context_length)};
+  }
+  config.sink_tokens = sink;
+  config.stream_window = window;
+  return {};
+}
+
+// A KV layer keeps what any layer that reads it sees.
+KvRetention RetentionOf(const ModelConfig& config) {
+  KvRetention retention;
+  retention.sink_tokens = config.sink_tokens;
+  retention.windows.assign(static_cast<std::size_t>(config.n_kv_layers()), -1);
+  for (int i = 0; i < config.n_layers; ++i) {
+    int& window =
+        retention.windows[static_cast<std::size_t>(config.KvLayerOf(i))];
+    const int seen = config.SightOf(i).window;
+    window = window == 0 || seen == 0 ? 0 : std::max(window, seen);
+  }
+  return retention;
+}
+
 // A whole preallocated context must fit into the memory that is there.
 Result<void> CheckPreallocation(const EngineParts& parts) {
   if (!parts.options.kv_preallocate) return {};
@@ -160,13 +220,14 @@ Result<void> CheckPreallocation(const EngineParts& parts) {
   struct sysinfo memory;
   if (::sysinfo(&memory) != 0) return {};
   const std::uint64_t total = std::uint64_t{memory.totalram} * memory.mem_unit;
-  const std::uint64_t wanted = parts.spec.bytes_per_token() *
-                               static_cast<std::uint64_t>(parts.context_tokens);
+  const std::uint64_t wanted =
+      parts.spec.full_block_bytes() *
+      static_cast<std::uint64_t>(parts.n_kv_blocks());
   if (wanted > total / 2) {
     return {Code::kResourceFull,
             "--kv-preallocate would take " + std::to_string(wanted >> 20) +
-                " MiB for a context of " +
-                std::to_string(parts.context_tokens) +
+                " MiB for " + std::to_string(parts.n_kv_blocks()) +
+                " blocks of " + std::to_string(parts.spec.block_tokens) +
                 " tokens, more than half of this machine's memory; give a "
                 "smaller --context"};
   }
@@ -265,11 +326,19 @@ Result<std::unique_ptr<EngineParts>> OpenParts(
       parts.prompt_cache == nullptr ? "" : parts.prompt_cache->directory();
   HEARTH_ASSIGN(parts.tokenizer, MakeTokenizerCached(parts.model, cache_dir));
   ModelConfig& config = parts.model.config;
+  HEARTH_TRY(SetStreaming(options, config));
   parts.spec =
-      SpecOf(config, FormatOf(options.kv_storage), options.block_tokens);
+      SpecOf(config, FormatOf(options.kv_keys.value_or(options.kv_storage)),
+             FormatOf(options.kv_values.value_or(options.kv_storage)),
+             options.block_tokens);
+  parts.retention = RetentionOf(config);
+  const bool streams = config.stream_window > 0;
   parts.context_tokens = options.context_tokens > 0 ? options.context_tokens
+                         : streams                  ? kUnboundedContext
                                                     : config.context_length;
-  config.rope.UseForContext(parts.context_tokens);
+  // No two tokens that meet are further apart than this.
+  config.rope.UseForContext(streams ? config.sink_tokens + config.stream_window
+                                    : parts.context_tokens);
   RoundRope(options.rope_rounding, config.rope);
   RoundRope(options.rope_rounding, config.local_rope);
   if (config.learned_positions &&
@@ -279,6 +348,7 @@ Result<std::unique_ptr<EngineParts>> OpenParts(
                 ": the model has learned positions for " +
                 std::to_string(config.context_length) + " tokens only"};
   }
+  HEARTH_TRY(CheckConcat(parts));
   HEARTH_TRY(CheckPreallocation(parts));
   parts.pool = pool != nullptr
                    ? std::move(pool)
@@ -322,8 +392,9 @@ Result<std::unique_ptr<TextCodec>> OpenTextCodec(const std::string& path) {
 }
 
 Result<void> InitModel(const std::string& preset, const std::string& path,
-                       int n_kv_heads, std::uint64_t seed) {
-  return InitTinygpt(preset, path, n_kv_heads, seed);
+                       int n_kv_heads, bool yoco, std::uint64_t seed) {
+  return InitTinygpt(preset, path,
+                     {.n_kv_heads = n_kv_heads, .yoco = yoco, .seed = seed});
 }
 
 Result<void> WriteFloatMatrix(const std::string& path, const std::string& name,

@@ -52,7 +52,7 @@ struct Sample {
     spec.n_kv_layers = 12;
     spec.n_kv_heads = 8;
     spec.head_dim = 64;
-    spec.format = KvFormat::kF16;
+    spec.SetFormat(KvFormat::kF16);
     identity.model_id = Sha256().Field("store measurement").Finish();
     identity.format_id = FormatId(spec);
     identity.model_name = "measurement";

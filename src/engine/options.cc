@@ -5,8 +5,8 @@
 namespace hearth {
 namespace {
 
-constexpr std::array<std::string_view, 3> kStorageNames = {"fp32", "fp16",
-                                                           "bf16"};
+constexpr std::array<std::string_view, 5> kStorageNames = {
+    "fp32", "fp16", "bf16", "int8", "int4"};
 
 }  // namespace
 

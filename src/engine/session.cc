@@ -16,6 +16,11 @@ constexpr int kPrefillStepDefault = 256;
 
 constexpr std::size_t kPreviewTokens = 64;
 
+// Tokens that a window is done with and that still wait for the store's writer:
+// beyond this they are given up, so that a slow disk does not fill the memory.
+constexpr int kUnsavedTokensMax = 4096;
+constexpr int kBundleTokensMax = 1 << 20;
+
 // How much work a kill may cost. A prefill shorter than this saves nothing
 // until its first token is out.
 constexpr std::chrono::milliseconds kSaveInterval{500};
@@ -40,15 +45,35 @@ Result<std::unique_ptr<KvSequence>> EngineParts::NewSequence() const {
   if (options.kv_growth == KvGrowth::kConcat) {
     return MakeConcatSequence(spec, context_tokens);
   }
+  return MakeInPlaceSequence(spec, n_kv_blocks(), options.kv_preallocate,
+                             retention);
+}
+
+bool EngineParts::forgets() const {
+  return std::all_of(retention.windows.begin(), retention.windows.end(),
+                     [](int window) { return window > 0; });
+}
+
+int EngineParts::n_kv_blocks() const {
+  const auto blocks = [this](std::int64_t n_tokens) {
+    return (n_tokens + spec.block_tokens - 1) / spec.block_tokens;
+  };
   // Two blocks beyond the context: a rewound sealed block is copied before it
   // is written, while the original may still be on its way to the store.
-  const int n_blocks =
-      (context_tokens + spec.block_tokens - 1) / spec.block_tokens + 2;
-  HEARTH_ASSIGN(BlockPool blocks,
-                BlockPool::Reserve(
-                    KvLayout(spec, spec.block_tokens).block_bytes(), n_blocks,
-                    options.kv_preallocate));
-  return MakeInPlaceSequence(spec, std::move(blocks));
+  std::int64_t n = blocks(context_tokens) + 2;
+  if (forgets()) {
+    const int window =
+        *std::max_element(retention.windows.begin(), retention.windows.end());
+    std::int64_t kept = std::int64_t{window} + Forward::kStepTokensMax;
+    // What waits to be saved: bounded, but for the one file that takes whole
+    // prompts.
+    if (prompt_cache != nullptr) {
+      kept += options.prompt_cache_file.empty() ? kUnsavedTokensMax
+                                                : kBundleTokensMax;
+    }
+    n = std::min(n, blocks(retention.sink_tokens) + blocks(kept) + 4);
+  }
+  return static_cast<int>(n);
 }
 
 Result<void> SessionImpl::CheckPrompt(
@@ -133,6 +158,7 @@ Result<void> SessionImpl::Prefill(std::span<const std::int32_t> tokens,
     tokens_.insert(tokens_.end(), step.begin(), step.end());
     at += n;
     SaveSealed(/*now=*/false);
+    KeepUnsaved();
   }
   if (speculation_ != nullptr && speculation_->drafter().needs_hidden()) {
     const auto hidden = parts_.forward->FinalHidden(0);
@@ -148,9 +174,9 @@ Result<SyncReport> SessionImpl::Sync(std::span<const std::int32_t> tokens,
   SyncReport report;
   report.prompt_tokens = static_cast<int>(tokens.size());
   report.reuse_tier = "none";
-  const int n_memory = CommonPrefix(tokens_, tokens);
-  int n_have = n_memory;
-  n_stored_ = std::min(n_stored_, n_memory);
+  const int n_common = CommonPrefix(tokens_, tokens);
+  int n_have = sequence_->RewindableTo(n_common);
+  n_stored_ = std::min(n_stored_, n_common);
   if (n_have > 0) report.reuse_tier = "memory";
   const bool whole = n_have == report.prompt_tokens;
   if (parts_.prompt_cache != nullptr && !whole) {
@@ -161,7 +187,8 @@ Result<SyncReport> SessionImpl::Sync(std::span<const std::int32_t> tokens,
     unsaved_prompt_ = tokens.size();
   }
   // The last token is always computed: its logits start the answer.
-  report.reused_tokens = std::min(n_have, report.prompt_tokens - 1);
+  report.reused_tokens = sequence_->RewindableTo(
+      std::min(n_have, report.prompt_tokens - 1));
   if (report.reused_tokens == 0) report.reuse_tier = "none";
   sequence_->Rewind(report.reused_tokens);
   tokens_.assign(tokens.begin(), tokens.begin() + report.reused_tokens);
@@ -186,6 +213,31 @@ void SessionImpl::ForgetLostSaves() {
   n_lost_ = n_lost;
 }
 
+void SessionImpl::KeepUnsaved() {
+  if (parts_.prompt_cache == nullptr) return;
+  const int n_tokens = sequence_->n_tokens();
+  const bool whole_prompts = !parts_.options.prompt_cache_file.empty();
+  int releasable = n_stored_;
+  if (!whole_prompts) {
+    releasable = std::max(releasable, n_tokens - kUnsavedTokensMax);
+  } else if (!unsaved_prompt_.has_value()) {
+    releasable = n_tokens;
+  }
+  sequence_->SetReleasable(releasable);
+}
+
+int SessionImpl::SavableTokens(int n_tokens) const {
+  const int step = parts_.spec.block_tokens;
+  const bool whole_prompts = !parts_.options.prompt_cache_file.empty();
+  const int first = whole_prompts ? 0 : n_stored_ / step;
+  for (int begin = first * step; begin < n_tokens; begin += step) {
+    if (!sequence_->HasImage(begin / step, std::min(step, n_tokens - begin))) {
+      return begin;
+    }
+  }
+  return n_tokens;
+}
+
 void SessionImpl::SaveSealed(bool now) {
   if (parts_.prompt_cache == nullptr) return;
   const auto time = std::chrono::steady_clock::now();
@@ -193,7 +245,8 @@ void SessionImpl::SaveSealed(bool now) {
   last_save_ = time;
   ForgetLostSaves();
   const int step = parts_.spec.block_tokens;
-  const int n_full = static_cast<int>(tokens_.size()) / step * step;
+  const int n_full =
+      SavableTokens(static_cast<int>(tokens_.size()) / step * step);
   if (n_full <= n_stored_) return;
   const auto full = std::span<const std::int32_t>(tokens_).first(
       static_cast<std::size_t>(n_full));
@@ -205,6 +258,14 @@ void SessionImpl::SaveSealed(bool now) {
 
 void SessionImpl::Save(std::size_t n_tokens) {
   ForgetLostSaves();
+  unsaved_prompt_.reset();
+  // Less when a window is done with some of it: then the beginning is kept.
+  const int n_savable = SavableTokens(static_cast<int>(n_tokens));
+  if (n_savable < static_cast<int>(n_tokens) &&
+      (n_savable <= n_stored_ || !parts_.options.prompt_cache_file.empty())) {
+    return;
+  }
+  n_tokens = static_cast<std::size_t>(n_savable);
   const auto tokens = std::span<const std::int32_t>(tokens_).first(n_tokens);
   std::string preview;
   if (parts_.options.cache_previews) {
@@ -214,7 +275,6 @@ void SessionImpl::Save(std::size_t n_tokens) {
   parts_.prompt_cache->Save(tokens, *sequence_, n_stored_, std::move(preview));
   n_stored_ = static_cast<int>(n_tokens);
   lacks_manifest_ = false;
-  unsaved_prompt_.reset();
 }
 
 void SessionImpl::SavePrompt() {
@@ -247,6 +307,7 @@ Result<GenerateReport> SessionImpl::Generate(const GenerateOptions& options,
   // Off the critical path: the first token is out.
   SavePrompt();
   while (id.has_value()) {
+    KeepUnsaved();
     if (sequence_->n_tokens() >= parts_.context_tokens) {
       emitter.StopForContext();
       break;
@@ -325,9 +386,17 @@ Result<void> SessionImpl::Rewind(int n_tokens) {
             "cannot rewind to " + std::to_string(n_tokens) + " of " +
                 std::to_string(sequence_->n_tokens()) + " tokens"};
   }
-  sequence_->Rewind(n_tokens);
-  tokens_.resize(static_cast<std::size_t>(n_tokens));
-  n_stored_ = std::min(n_stored_, n_tokens);
+  if (sequence_->RewindableTo(n_tokens) != n_tokens) {
+    // Some of it is gone, quantised or let go of: from the store or computed
+    // once more.
+    const std::vector<std::int32_t> kept(tokens_.begin(),
+                                         tokens_.begin() + n_tokens);
+    HEARTH_TRY(Sync(kept, nullptr));
+  } else {
+    sequence_->Rewind(n_tokens);
+    tokens_.resize(static_cast<std::size_t>(n_tokens));
+    n_stored_ = std::min(n_stored_, n_tokens);
+  }
   logits_.clear();
   unsaved_prompt_.reset();
   return {};

@@ -18,6 +18,9 @@
 
 namespace hearth {
 
+// Without --context, when old tokens are let go of.
+inline constexpr int kUnboundedContext = 1 << 30;
+
 // What sessions share; owned by the engine, which outlives them.
 struct EngineParts {
   LoadedModel model;
@@ -28,6 +31,7 @@ struct EngineParts {
   std::unique_ptr<DraftSource> draft;         // may be null
   EngineOptions options;
   KvSpec spec;
+  KvRetention retention;
   int context_tokens = 0;
 
   int n_threads() const {
@@ -38,6 +42,10 @@ struct EngineParts {
                                          : n_threads();
   }
   bool IsEnd(std::int32_t id) const;
+  // Whether every KV layer forgets: then memory does not grow with the context.
+  bool forgets() const;
+  // Blocks in memory at once that a sequence may need.
+  int n_kv_blocks() const;
   // An empty sequence with room for the context.
   Result<std::unique_ptr<KvSequence>> NewSequence() const;
 };
@@ -91,6 +99,10 @@ class SessionImpl final : public Session {
   // step: does something once every half second, or now, and never waits.
   // Afterwards the first n_stored_ tokens are stored or on their way.
   void SaveSealed(bool now);
+  // Tells the sequence what a window may let go of: what is with the writer.
+  void KeepUnsaved();
+  // How many of the first `n_tokens` can still be handed to the prompt cache.
+  int SavableTokens(int n_tokens) const;
   void SavePrompt();
 
   EngineParts& parts_;

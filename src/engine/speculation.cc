@@ -11,9 +11,11 @@ constexpr int kFirstLength = 4;
 constexpr int kMissesMax = 3;
 constexpr int kPauseMax = 32;
 
-// Tokens behind the next one that may be appended and dropped again.
-int TokensToRewind(const KvSequence&) {
-  return std::numeric_limits<int>::max();
+// Tokens behind the next one that may be appended and dropped again: a
+// quantised block cannot be cut, so none may be filled with guesses.
+int TokensToRewind(const KvSequence& kv) {
+  if (!kv.quantises()) return std::numeric_limits<int>::max();
+  return kv.block_tokens() - kv.n_tokens() % kv.block_tokens() - 2;
 }
 
 // The token for `logits`: `draft` when it stands the test.

@@ -13,25 +13,73 @@ using namespace kernels_testing;  // NOLINT: a test's own helpers
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-// A tile whose slots are all NaN until a token is stored.
+// Of keys and values.
+struct Formats {
+  KvFormat keys, values;
+
+  bool quantised() const { return IsQuantised(keys) || IsQuantised(values); }
+};
+
+std::ostream& operator<<(std::ostream& out, const Formats& f) {
+  return out << NameOf(f.keys) << '/' << NameOf(f.values);
+}
+
+// One row number of a stored tile.
+double NumberAt(KvFormat format, const std::byte* row, int i,
+                const std::byte* scale, const std::byte* zero) {
+  const auto half = [](const std::byte* p) {
+    return double{ToFloat(F16{LoadLe<std::uint16_t>(p)})};
+  };
+  switch (format) {
+    case KvFormat::kF32:
+      return LoadLe<float>(row + 4 * i);
+    case KvFormat::kF16:
+      return half(row + 2 * i);
+    case KvFormat::kBF16:
+      return ToFloat(BF16{LoadLe<std::uint16_t>(row + 2 * i)});
+    case KvFormat::kInt8:
+      return std::to_integer<int>(row[i]) * half(scale) + half(zero);
+    case KvFormat::kInt4:
+      return (std::to_integer<int>(row[i / 2]) >> (4 * (i % 2)) & 15) *
+                 half(scale) +
+             half(zero);
+  }
+  return 0;
+}
+
+// A tile whose slots are all NaN until a token is stored. Quantised ones are
+// kept as floats and sealed by View(), which wants every slot stored.
 class TestTile {
  public:
-  TestTile(KvFormat format, int head_dim, int stride, std::size_t misalign = 2)
-      : format_(format),
+  TestTile(Formats formats, int head_dim, int stride, std::size_t misalign = 2)
+      : formats_(formats),
         head_dim_(head_dim),
         stride_(stride),
-        keys_(Bytes(), misalign),
-        values_(Bytes(), misalign) {
+        float_keys_(static_cast<std::size_t>(head_dim * stride), kNan),
+        float_values_(float_keys_),
+        keys_(KeyBytes(), misalign),
+        values_(ValueBytes(), misalign) {
     const std::vector<float> nan(static_cast<std::size_t>(head_dim), kNan);
     for (int slot = 0; slot < stride; ++slot) Store(nan, nan, slot);
     n_tokens_ = 0;
   }
+  TestTile(KvFormat format, int head_dim, int stride)
+      : TestTile(Formats{format, format}, head_dim, stride) {}
 
   void Store(std::span<const float> key, std::span<const float> value,
              int slot) {
     const Kernels& k = *AvailableKernels()[0];
-    k.store_key(format_, key.data(), head_dim_, keys_.data(), stride_, slot);
-    k.store_value(format_, value.data(), head_dim_, values_.data(), slot);
+    if (!formats_.quantised()) {
+      k.store_key(formats_.keys, key.data(), head_dim_, keys_.data(), stride_,
+                  slot);
+      k.store_value(formats_.values, value.data(), head_dim_, values_.data(),
+                    slot);
+    }
+    for (int d = 0; d < head_dim_; ++d) {
+      const auto i = static_cast<std::size_t>(d);
+      float_keys_[static_cast<std::size_t>(d * stride_ + slot)] = key[i];
+      float_values_[static_cast<std::size_t>(slot * head_dim_ + d)] = value[i];
+    }
     n_tokens_ = std::max(n_tokens_, slot + 1);
   }
 
@@ -44,37 +92,72 @@ class TestTile {
     }
   }
 
-  KvTile View() const {
-    return {keys_.data(), values_.data(), n_tokens_, stride_};
+  KvTile View(const Kernels& k = *AvailableKernels()[0]) {
+    KvTile tile;
+    tile.keys = keys_.data();
+    tile.values = values_.data();
+    tile.key_format = formats_.keys;
+    tile.value_format = formats_.values;
+    tile.key_params = KeyParams();
+    tile.value_params = ValueParams();
+    tile.n_tokens = n_tokens_;
+    tile.stride = stride_;
+    if (formats_.quantised()) {
+      EXPECT_EQ(n_tokens_, stride_);
+      k.seal_rows(formats_.keys, float_keys_.data(), head_dim_, stride_,
+                  keys_.data(), KeyParams());
+      k.seal_rows(formats_.values, float_values_.data(), stride_, head_dim_,
+                  values_.data(), ValueParams());
+    }
+    return tile;
   }
-  double Key(int d, int slot) const {
-    return Number(keys_.data(), d * stride_ + slot);
+  double Key(int d, int slot) {
+    return NumberAt(formats_.keys,
+                    keys_.data() + d * KvRowBytes(formats_.keys, stride_), slot,
+                    KeyParams() + 2 * d, KeyParams() + 2 * (head_dim_ + d));
   }
-  double Value(int slot, int d) const {
-    return Number(values_.data(), slot * head_dim_ + d);
+  double Value(int slot, int d) {
+    return NumberAt(
+        formats_.values,
+        values_.data() + slot * KvRowBytes(formats_.values, head_dim_), d,
+        ValueParams() + 2 * slot, ValueParams() + 2 * (stride_ + slot));
+  }
+  double FloatKey(int d, int slot) const {
+    return float_keys_[static_cast<std::size_t>(d * stride_ + slot)];
+  }
+  double FloatValue(int slot, int d) const {
+    return float_values_[static_cast<std::size_t>(slot * head_dim_ + d)];
+  }
+  std::vector<std::byte> Bytes() {
+    std::vector<std::byte> all(keys_.data(), keys_.data() + KeyBytes());
+    all.insert(all.end(), values_.data(), values_.data() + ValueBytes());
+    return all;
+  }
+  std::byte* KeyParams() {
+    return keys_.data() + head_dim_ * KvRowBytes(formats_.keys, stride_);
+  }
+  std::byte* ValueParams() {
+    return values_.data() + stride_ * KvRowBytes(formats_.values, head_dim_);
   }
 
  private:
-  std::size_t Bytes() const {
-    return static_cast<std::size_t>(head_dim_ * stride_ *
-                                    BytesPerValue(format_));
+  std::size_t KeyBytes() const {
+    return static_cast<std::size_t>(
+        head_dim_ * KvRowBytes(formats_.keys, stride_) +
+        KvParamBytes(formats_.keys, head_dim_));
   }
-  double Number(const std::byte* p, int i) const {
-    switch (format_) {
-      case KvFormat::kF32:
-        return LoadLe<float>(p + 4 * i);
-      case KvFormat::kF16:
-        return ToFloat(F16{LoadLe<std::uint16_t>(p + 2 * i)});
-      case KvFormat::kBF16:
-        return ToFloat(BF16{LoadLe<std::uint16_t>(p + 2 * i)});
-    }
-    return 0;
+  std::size_t ValueBytes() const {
+    return static_cast<std::size_t>(
+        stride_ * KvRowBytes(formats_.values, head_dim_) +
+        KvParamBytes(formats_.values, stride_));
   }
 
-  KvFormat format_;
+  Formats formats_;
   int head_dim_;
   int stride_;
   int n_tokens_ = 0;
+  std::vector<float> float_keys_;    // [head_dim][stride]
+  std::vector<float> float_values_;  // [stride][head_dim]
   Buffer keys_;
   Buffer values_;
 };
@@ -89,22 +172,20 @@ struct State {
         acc(static_cast<std::size_t>(n_rows * head_dim), 0.0f) {}
 };
 
-void Attend(const Kernels& kernels, KvFormat format, std::span<const float> q,
-            int head_dim, const KvTile& tile, const std::vector<int>& begin,
+void Attend(const Kernels& kernels, std::span<const float> q, int head_dim, const KvTile& tile, const std::vector<int>& begin,
             const std::vector<int>& visible, State* state,
             float softcap = 0.0f) {
   const auto n_rows = static_cast<int>(visible.size());
-  Buffer scratch(kernels.attend_scratch_bytes(n_rows, head_dim, tile.stride));
-  kernels.attend_tile(format, q.data(), n_rows, head_dim, tile, begin.data(),
+  Buffer scratch(kernels.attend_scratch_bytes(head_dim, tile.stride));
+  kernels.attend_tile(q.data(), n_rows, head_dim, tile, begin.data(),
                       visible.data(), softcap, state->max.data(),
                       state->sum.data(), state->acc.data(), scratch.data());
 }
 
 // Every row begins at the same slot.
-void Attend(const Kernels& kernels, KvFormat format, std::span<const float> q,
-            int head_dim, const KvTile& tile, int begin,
+void Attend(const Kernels& kernels, std::span<const float> q, int head_dim, const KvTile& tile, int begin,
             const std::vector<int>& visible, State* state) {
-  Attend(kernels, format, q, head_dim, tile,
+  Attend(kernels, q, head_dim, tile,
          std::vector<int>(visible.size(), begin), visible, state);
 }
 
@@ -115,6 +196,11 @@ bool SameState(const State& a, const State& b) {
 
 constexpr KvFormat kFormats[] = {KvFormat::kF32, KvFormat::kF16,
                                  KvFormat::kBF16};
+constexpr Formats kQuantised[] = {{KvFormat::kInt8, KvFormat::kInt8},
+                                  {KvFormat::kInt4, KvFormat::kInt4},
+                                  {KvFormat::kInt8, KvFormat::kInt4},
+                                  {KvFormat::kInt4, KvFormat::kF16},
+                                  {KvFormat::kBF16, KvFormat::kInt8}};
 constexpr int kHeadDims[] = {1, 2, 15, 16, 31, 64, 80, 96, 100, 128};
 
 std::vector<int> MixedVisible(int n_rows, int n_tokens) {
@@ -136,11 +222,11 @@ TEST(Attention, EveryIsaGivesTheBitsOfScalar) {
               static_cast<std::size_t>(n_rows * head_dim), 99, 0.5f);
           const auto visible = MixedVisible(n_rows, stride - 3);
           State expected(n_rows, head_dim);
-          Attend(*AvailableKernels()[0], format, q, head_dim, tile.View(), 2,
+          Attend(*AvailableKernels()[0], q, head_dim, tile.View(), 2,
                  visible, &expected);
           for (const Kernels* kernels : AvailableKernels()) {
             State state(n_rows, head_dim);
-            Attend(*kernels, format, q, head_dim, tile.View(), 2, visible,
+            Attend(*kernels, q, head_dim, tile.View(), 2, visible,
                    &state);
             ASSERT_TRUE(SameState(state, expected))
                 << kernels->isa << " dim " << head_dim << " rows " << n_rows
@@ -167,10 +253,10 @@ TEST(Attention, ARowDependsOnNothingButWhatItSees) {
               RandomFloats(static_cast<std::size_t>(9 * head_dim), 5, 0.5f);
           State among(9, head_dim);
           std::vector<int> mixed = {64, 3, 0, 64, visible, 50, 64, 1, 33};
-          Attend(*kernels, format, q, head_dim, grown.View(), 0, mixed, &among);
+          Attend(*kernels, q, head_dim, grown.View(), 0, mixed, &among);
           State alone(1, head_dim);
           const auto dim = static_cast<std::size_t>(head_dim);
-          Attend(*kernels, format, std::span(q).subspan(4 * dim, dim), head_dim,
+          Attend(*kernels, std::span(q).subspan(4 * dim, dim), head_dim,
                  young.View(), 0, {visible}, &alone);
           ASSERT_EQ(alone.max[0], among.max[4]);
           ASSERT_EQ(alone.sum[0], among.sum[4]);
@@ -195,8 +281,8 @@ TEST(Attention, TokensBeforeBeginCannotMatter) {
       const auto q = RandomFloats(64, 5, 0.5f);
       State a(1, 64);
       State b(1, 64);
-      Attend(*kernels, KvFormat::kF16, q, 64, whole.View(), begin, {48}, &a);
-      Attend(*kernels, KvFormat::kF16, q, 64, cut.View(), begin, {48}, &b);
+      Attend(*kernels, q, 64, whole.View(), begin, {48}, &a);
+      Attend(*kernels, q, 64, cut.View(), begin, {48}, &b);
       ASSERT_TRUE(SameState(a, b)) << kernels->isa << ' ' << begin;
       ASSERT_FALSE(std::isnan(a.sum[0]));
     }
@@ -217,11 +303,11 @@ TEST(Attention, ARowWithABeginOfItsOwnIsTheSameAlone) {
         const auto dim = static_cast<std::size_t>(head_dim);
         const auto q = RandomFloats(begin.size() * dim, 5, 0.5f);
         State among(n_rows, head_dim);
-        Attend(*kernels, format, q, head_dim, tile.View(), begin, visible,
+        Attend(*kernels, q, head_dim, tile.View(), begin, visible,
                &among);
         for (std::size_t r = 0; r < begin.size(); ++r) {
           State alone(1, head_dim);
-          Attend(*kernels, format, std::span(q).subspan(r * dim, dim), head_dim,
+          Attend(*kernels, std::span(q).subspan(r * dim, dim), head_dim,
                  tile.View(), {begin[r]}, {visible[r]}, &alone);
           ASSERT_EQ(alone.max[0], among.max[r]) << r;
           ASSERT_EQ(alone.sum[0], among.sum[r]) << r;
@@ -256,7 +342,7 @@ TEST(Attention, SoftcapBendsEveryScore) {
   State first(1, kDim);
   for (const Kernels* kernels : AvailableKernels()) {
     State state(1, kDim);
-    Attend(*kernels, KvFormat::kF32, q, kDim, tile.View(), std::vector<int>{10},
+    Attend(*kernels, q, kDim, tile.View(), std::vector<int>{10},
            {48}, &state, kCap);
     std::vector<float> out(kDim);
     kernels->finish_attention(state.sum[0], state.acc.data(), kDim, out.data());
@@ -274,7 +360,7 @@ TEST(Attention, ARowThatSeesNothingKeepsItsState) {
     const auto q = RandomFloats(2 * 24, 5);
     State state(2, 24);
     State before = state;
-    Attend(*kernels, KvFormat::kF32, q, 24, tile.View(), 7, {7, 0}, &state);
+    Attend(*kernels, q, 24, tile.View(), 7, {7, 0}, &state);
     EXPECT_TRUE(SameState(state, before)) << kernels->isa;
     float out[24];
     kernels->finish_attention(state.sum[0], state.acc.data(), 24, out);
@@ -297,7 +383,7 @@ TEST(Attention, MatchesASoftmaxInDoublePrecision) {
         TestTile tile(format, kDim, 48);
         const int n = i == kTiles - 1 ? 21 : 48;
         tile.Fill(n, 1000u * static_cast<unsigned>(i));
-        Attend(*kernels, format, q, kDim, tile.View(), 0, {n}, &state);
+        Attend(*kernels, q, kDim, tile.View(), 0, {n}, &state);
         for (int t = 0; t < n; ++t) {
           double s = 0;
           value.emplace_back();
@@ -334,12 +420,12 @@ TEST(Attention, MergedPartsGiveTheWhole) {
   std::vector<State> merged;
   for (const Kernels* kernels : AvailableKernels()) {
     State whole(1, kDim);
-    Attend(*kernels, KvFormat::kF32, q, kDim, tile.View(), 0, {64}, &whole);
+    Attend(*kernels, q, kDim, tile.View(), 0, {64}, &whole);
     State a(1, kDim);
     State b(1, kDim);
     State empty(1, kDim);
-    Attend(*kernels, KvFormat::kF32, q, kDim, tile.View(), 0, {29}, &a);
-    Attend(*kernels, KvFormat::kF32, q, kDim, tile.View(), 29, {64}, &b);
+    Attend(*kernels, q, kDim, tile.View(), 0, {29}, &a);
+    Attend(*kernels, q, kDim, tile.View(), 29, {64}, &b);
     const State first = a;
     const auto merge = [kernels](State* into, const State& from) {
       kernels->merge_attention(into->max.data(), into->sum.data(),
@@ -366,14 +452,14 @@ TEST(Attention, StoredTokensAreTheSameBytesOnEveryIsa) {
   row[5] = 1e-7f;
   row[6] = -std::numeric_limits<float>::infinity();
   for (const KvFormat format : kFormats) {
-    const auto bytes = static_cast<std::size_t>(37 * 5 * BytesPerValue(format));
+    const auto bytes = static_cast<std::size_t>(37 * 5 * KvRowBytes(format, 1));
     std::vector<std::vector<std::byte>> stored;
     for (const Kernels* kernels : AvailableKernels()) {
       std::vector<std::byte> keys(bytes);
       std::vector<std::byte> values(bytes);
       kernels->store_key(format, row.data(), 37, keys.data(), 5, 3);
       kernels->store_value(format, row.data(), 37, values.data(), 3);
-      const auto width = static_cast<std::size_t>(BytesPerValue(format));
+      const auto width = static_cast<std::size_t>(KvRowBytes(format, 1));
       for (std::size_t d = 0; d < 37; ++d) {
         for (std::size_t i = 0; i < width; ++i) {
           ASSERT_EQ(keys[(d * 5 + 3) * width + i],
@@ -382,6 +468,135 @@ TEST(Attention, StoredTokensAreTheSameBytesOnEveryIsa) {
       }
       stored.push_back(keys);
       EXPECT_EQ(keys, stored[0]) << kernels->isa;
+    }
+  }
+}
+
+TEST(Attention, QuantisedTilesGiveTheSameBitsOnEveryIsaAndAlone) {
+  const std::vector<int> begin = {0, 3, 17, 40, 41, 0, 60, 5, 64, 2, 33};
+  const std::vector<int> visible = {9, 12, 64, 42, 64, 64, 64, 3, 64, 50, 34};
+  const auto n_rows = static_cast<int>(begin.size());
+  for (const Formats& formats : kQuantised) {
+    for (const int head_dim : {1, 12, 16, 20, 64, 80, 96, 128}) {
+      TestTile tile(formats, head_dim, 64);
+      tile.Fill(64, 1);
+      const auto dim = static_cast<std::size_t>(head_dim);
+      const auto q = RandomFloats(begin.size() * dim, 5, 0.5f);
+      State expected(n_rows, head_dim);
+      Attend(*AvailableKernels()[0], q, head_dim, tile.View(), begin, visible,
+             &expected);
+      for (const Kernels* kernels : AvailableKernels()) {
+        State among(n_rows, head_dim);
+        const KvTile view = tile.View(*kernels);
+        Attend(*kernels, q, head_dim, view, begin, visible, &among);
+        ASSERT_TRUE(SameState(among, expected))
+            << kernels->isa << ' ' << formats << " dim " << head_dim;
+        for (std::size_t r = 0; r < begin.size(); ++r) {
+          State alone(1, head_dim);
+          Attend(*kernels, std::span(q).subspan(r * dim, dim), head_dim, view,
+                 {begin[r]}, {visible[r]}, &alone);
+          ASSERT_EQ(alone.max[0], among.max[r]) << r;
+          ASSERT_EQ(alone.sum[0], among.sum[r]) << r;
+          ASSERT_TRUE(
+              SameBits(alone.acc, std::span(among.acc).subspan(r * dim, dim)))
+              << kernels->isa << " row " << r;
+        }
+      }
+    }
+  }
+}
+
+// The folded scales against the dequantised numbers in double precision.
+TEST(Attention, QuantisedTilesAreReadAsTheirDequantisedNumbers) {
+  constexpr int kDim = 72;
+  for (const Formats& formats : kQuantised) {
+    TestTile tile(formats, kDim, 48);
+    tile.Fill(48, 7);
+    const auto q = RandomFloats(kDim, 5, 0.8f);
+    const KvTile view = tile.View();
+    double sum = 0;
+    std::vector<double> expected(kDim, 0.0);
+    for (int t = 10; t < 48; ++t) {
+      double score = 0;
+      for (int d = 0; d < kDim; ++d) {
+        score += double{q[static_cast<std::size_t>(d)]} * tile.Key(d, t);
+      }
+      const double weight = std::exp(score);
+      sum += weight;
+      for (int d = 0; d < kDim; ++d) {
+        expected[static_cast<std::size_t>(d)] += weight * tile.Value(t, d);
+      }
+    }
+    State state(1, kDim);
+    Attend(*AvailableKernels()[0], q, kDim, view, 10, {48}, &state);
+    for (std::size_t d = 0; d < kDim; ++d) {
+      ASSERT_NEAR(state.acc[d] / state.sum[0], expected[d] / sum, 5e-6)
+          << formats;
+    }
+  }
+}
+
+// Channels with a large constant part and others that hardly move.
+TEST(Attention, AQuantisedNumberIsWithinHalfAScale) {
+  for (const Formats& formats : kQuantised) {
+    TestTile tile(formats, 33, 64);
+    for (int t = 0; t < 64; ++t) {
+      auto key = RandomFloats(33, static_cast<unsigned>(t));
+      auto value = RandomFloats(33, static_cast<unsigned>(t) + 500);
+      key[3] = key[3] * 0.01f + 117.3f;
+      key[4] = -250.0f - key[4];
+      key[5] = 1e-6f * key[5];
+      key[6] = 2.5f;
+      key[7] = 0.0f;
+      value[0] = 60000.0f;
+      if (t == 9) value.assign(33, -3.7f);
+      tile.Store(key, value, t);
+    }
+    (void)tile.View();
+    const auto scale_at = [](const std::byte* params, int row) {
+      return double{ToFloat(F16{LoadLe<std::uint16_t>(params + 2 * row)})};
+    };
+    for (int t = 0; t < 64; ++t) {
+      for (int d = 0; d < 33; ++d) {
+        if (IsQuantised(formats.keys)) {
+          const double scale = scale_at(tile.KeyParams(), d);
+          ASSERT_NEAR(tile.Key(d, t), tile.FloatKey(d, t), 0.5001 * scale)
+              << formats << " channel " << d;
+          ASSERT_LE(scale, d == 6 ? 0.01 : 300.0);
+        }
+        if (IsQuantised(formats.values)) {
+          ASSERT_NEAR(tile.Value(t, d), tile.FloatValue(t, d),
+                      0.5001 * scale_at(tile.ValueParams(), t))
+              << formats << " token " << t;
+        }
+      }
+    }
+  }
+}
+
+TEST(Attention, WhatCannotBeQuantisedShows) {
+  for (const float bad : {kNan, 1e9f, -1e9f, -kNothing}) {
+    TestTile tile(Formats{KvFormat::kInt8, KvFormat::kInt4}, 16, 16);
+    tile.Fill(16, 1);
+    std::vector<float> key(16, 0.5f);
+    key[2] = bad;
+    tile.Store(key, std::vector<float>(16, 1.0f), 3);
+    const auto q = RandomFloats(16, 5);
+    State state(1, 16);
+    Attend(*AvailableKernels()[0], q, 16, tile.View(), 0, {16}, &state);
+    EXPECT_TRUE(std::isnan(state.acc[0])) << bad;
+  }
+}
+
+TEST(Attention, SealedRowsAreTheSameBytesOnEveryIsa) {
+  for (const Formats& formats : kQuantised) {
+    TestTile tile(formats, 37, 48);
+    tile.Fill(48, 3);
+    (void)tile.View();
+    const auto expected = tile.Bytes();
+    for (const Kernels* kernels : AvailableKernels()) {
+      (void)tile.View(*kernels);
+      EXPECT_EQ(tile.Bytes(), expected) << kernels->isa << ' ' << formats;
     }
   }
 }

@@ -76,11 +76,19 @@ struct Kernels {
 
   // --- KV tiles -------------------------------------------------------------
   // Writes one token's key and value (head_dim floats each) of one head into
-  // slot `slot` of a tile. Rounds to nearest even.
+  // slot `slot` of a tile. Rounds to nearest even. REQUIRES: not quantised.
   void (*store_key)(KvFormat format, const float* key, int head_dim,
                     std::byte* keys, int stride, int slot);
   void (*store_value)(KvFormat format, const float* value, int head_dim,
                       std::byte* values, int slot);
+
+  // Writes n_rows rows of n floats as one full block's rows in `format`, with
+  // their scales and zeros (KvParamBytes) when it is quantised: keys are
+  // head_dim rows of block_tokens, values block_tokens rows of head_dim. A
+  // quantised number is within half a scale of the float; a row with NaN or
+  // beyond float16's range gets a NaN scale.
+  void (*seal_rows)(KvFormat format, const float* x, int n_rows, int n,
+                    std::byte* rows, std::byte* params);
 
   // --- Attention ------------------------------------------------------------
   // Folds one tile into the running softmax of n_rows query rows that share a
@@ -97,11 +105,11 @@ struct Kernels {
   // to `stride` are read. Rows run in groups of up to eight that share each
   // load, so neighbours should see about the same tokens: order rows by
   // position, then by head.
-  void (*attend_tile)(KvFormat format, const float* q, int n_rows, int head_dim,
+  void (*attend_tile)(const float* q, int n_rows, int head_dim,
                       const KvTile& tile, const int* begin, const int* visible,
                       float softcap, float* max, float* sum, float* acc,
                       std::byte* scratch);
-  std::size_t (*attend_scratch_bytes)(int n_rows, int head_dim, int stride);
+  std::size_t (*attend_scratch_bytes)(int head_dim, int stride);
   // Folds the state b into a (both of one row): used at fixed token positions,
   // so that long contexts may be split over threads.
   void (*merge_attention)(float* max_a, float* sum_a, float* acc_a, float max_b,

@@ -48,59 +48,110 @@ Attention::State Attention::StateAt(float* memory, int n_rows) const {
 Attention::Segments Attention::SegmentsOf(const AttentionCall& call,
                                           const RowSet& rows) const {
   const int n = segment_tokens(call.kv);
-  const int position = call.kv.n_tokens() + rows.t_begin;
-  return {WindowStart(position, call.window) / n,
-          (call.kv.n_tokens() + rows.t_end - 1) / n + 1};
+  const int last = call.first_position + rows.t_end - 1;
+  const int end = last / n + 1;
+  const int first =
+      WindowStart(call.first_position + rows.t_begin, call.sight.window) / n;
+  const int n_sink = std::min((call.sight.sink_tokens + n - 1) / n, first);
+  return {n_sink, first, end};
 }
 
-void Attention::GatherQueries(const AttentionCall& call, const RowSet& rows,
-                              float* gathered) const {
-  const int d = config_.head_dim;
-  for (int t = rows.t_begin; t < rows.t_end; ++t) {
-    const float* source =
-        call.q + t * call.q_stride + rows.kv_head * group_ * d;
-    for (int i = 0; i < group_ * d; ++i) {
-      *gathered++ = source[i] * config_.attention_scale;
+std::size_t Attention::QueryFloats(const AttentionCall& call,
+                                   int n_rows) const {
+  const std::size_t floats =
+      PadTo16(static_cast<std::size_t>(n_rows) *
+              static_cast<std::size_t>(config_.head_dim));
+  return call.sight.sink_tokens > 0 ? 2 * floats : floats;
+}
+
+Attention::Queries Attention::GatherQueries(const AttentionCall& call,
+                                            const RowSet& rows,
+                                            float* memory) const {
+  const int n = group_ * config_.head_dim;
+  const auto gather = [&](const QueryRows& from, float* to) {
+    for (int t = rows.t_begin; t < rows.t_end; ++t) {
+      const float* source = from.data + t * from.stride + rows.kv_head * n;
+      for (int i = 0; i < n; ++i) *to++ = source[i] * config_.attention_scale;
     }
+  };
+  gather(call.q, memory);
+  if (call.sight.sink_tokens == 0) return {memory, nullptr};
+  float* sink = memory + QueryFloats(call, rows.n_rows(group_)) / 2;
+  gather(call.q_sink, sink);
+  return {memory, sink};
+}
+
+// One block's tokens that are sinks, or those that are not, for rows that see
+// some of them.
+void Attention::AttendBlock(const AttentionCall& call, const RowSet& rows,
+                            int block, Part part, const float* q, Work& work,
+                            State state) {
+  const KvPort& kv = call.kv;
+  const int n_rows = rows.n_rows(group_);
+  const int block_tokens = kv.block_tokens();
+  const int base = block * block_tokens;
+  const int first_position = call.first_position + rows.t_begin;
+  const LayerSight& sight = call.sight;
+  work.begin.resize(static_cast<std::size_t>(n_rows));
+  work.visible.resize(static_cast<std::size_t>(n_rows));
+  for (int r = 0; r < n_rows; ++r) {
+    const int position = first_position + r / group_;
+    int begin = 0;
+    int end = position + 1;
+    if (part == Part::kSinks) {
+      end = std::min(end, sight.sink_tokens);
+    } else {
+      begin = std::max(sight.sink_tokens, WindowStart(position, sight.window));
+    }
+    const auto i = static_cast<std::size_t>(r);
+    work.begin[i] = std::max(0, begin - base);
+    work.visible[i] = std::min(block_tokens, end - base);
+  }
+  std::byte* scratch = work.kernel.Get(
+      kernels_.attend_scratch_bytes(config_.head_dim, block_tokens));
+  const auto attend = [&](const KvTile& tile, int from, int to) {
+    const std::int64_t offset = std::int64_t{from} * config_.head_dim;
+    kernels_.attend_tile(q + offset, to - from, config_.head_dim, tile,
+                         work.begin.data() + from, work.visible.data() + from,
+                         config_.attention_softcap, state.max + from,
+                         state.sum + from, state.acc + offset, scratch);
+  };
+  // Rows of the block itself see it as it was written, later ones as it is
+  // kept.
+  int n_own = 0;
+  if (kv.quantises() && base + block_tokens > kv.n_tokens()) {
+    const int n_positions = base + block_tokens - first_position;
+    n_own = std::clamp(n_positions * group_, 0, n_rows);
+  }
+  if (n_own > 0) attend(kv.OwnTile(call.kv_layer, rows.kv_head, block), 0, n_own);
+  if (n_own < n_rows) {
+    attend(kv.Tile(call.kv_layer, rows.kv_head, block), n_own, n_rows);
   }
 }
 
 void Attention::AttendSegment(const AttentionCall& call, const RowSet& rows,
-                              int segment, const float* q, Work& work,
+                              int segment, const Queries& queries, Work& work,
                               State state) {
-  const KvPort& kv = call.kv;
   const int n_rows = rows.n_rows(group_);
   std::fill_n(state.max, n_rows, -std::numeric_limits<float>::infinity());
   std::fill_n(state.sum, n_rows, 0.0f);
   std::fill_n(state.acc, n_rows * config_.head_dim, 0.0f);
-  work.begin.resize(static_cast<std::size_t>(n_rows));
-  work.visible.resize(static_cast<std::size_t>(n_rows));
 
-  const int block_tokens = kv.block_tokens();
-  const int first_position = kv.n_tokens() + rows.t_begin;
-  const int last_position = kv.n_tokens() + rows.t_end - 1;
-  const int first =
-      std::max(segment * segment_tokens(kv),
-               WindowStart(first_position, call.window)) /
-      block_tokens;
-  const int end = std::min((segment + 1) * segment_tokens(kv) / block_tokens,
-                           last_position / block_tokens + 1);
-  std::byte* scratch = work.kernel.Get(
-      kernels_.attend_scratch_bytes(n_rows, config_.head_dim, block_tokens));
-  for (int block = first; block < end; ++block) {
-    const KvTile tile = kv.Tile(call.kv_layer, rows.kv_head, block);
-    for (int r = 0; r < n_rows; ++r) {
-      const int position = first_position + r / group_;
-      const auto i = static_cast<std::size_t>(r);
-      work.begin[i] = std::max(
-          0, WindowStart(position, call.window) - block * block_tokens);
-      work.visible[i] =
-          std::min(tile.n_tokens, position + 1 - block * block_tokens);
+  const int block_tokens = call.kv.block_tokens();
+  const int blocks = segment_tokens(call.kv) / block_tokens;
+  const int first_position = call.first_position + rows.t_begin;
+  const int last_position = call.first_position + rows.t_end - 1;
+  const int first_seen =
+      WindowStart(first_position, call.sight.window) / block_tokens;
+  const int end =
+      std::min((segment + 1) * blocks, last_position / block_tokens + 1);
+  for (int block = segment * blocks; block < end; ++block) {
+    if (block * block_tokens < call.sight.sink_tokens) {
+      AttendBlock(call, rows, block, Part::kSinks, queries.q_sink, work, state);
     }
-    kernels_.attend_tile(kv.format(), q, n_rows, config_.head_dim, tile,
-                         work.begin.data(), work.visible.data(),
-                         config_.attention_softcap, state.max, state.sum,
-                         state.acc, scratch);
+    if (block >= first_seen) {
+      AttendBlock(call, rows, block, Part::kWindow, queries.q, work, state);
+    }
   }
 }
 
@@ -143,27 +194,24 @@ void Attention::Finish(const AttentionCall& call, State state,
 void Attention::RunWhole(const AttentionCall& call, const RowSet& rows,
                          Work& work) {
   const int n_rows = rows.n_rows(group_);
-  const std::size_t q_floats = PadTo16(static_cast<std::size_t>(n_rows) *
-                                       static_cast<std::size_t>(config_.head_dim));
+  const std::size_t q_floats = QueryFloats(call, n_rows);
   const std::size_t state_floats = StateFloats(n_rows);
   float* memory = work.floats.GetFloats(q_floats + 2 * state_floats);
-  GatherQueries(call, rows, memory);
+  const Queries queries = GatherQueries(call, rows, memory);
   const State total = StateAt(memory + q_floats, n_rows);
   const State part = StateAt(memory + q_floats + state_floats, n_rows);
   const Segments segments = SegmentsOf(call, rows);
-  for (int segment = segments.first; segment < segments.end; ++segment) {
-    const bool first = segment == segments.first;
-    AttendSegment(call, rows, segment, memory, work, first ? total : part);
-    if (!first) Merge(total, part, n_rows);
+  for (int i = 0; i < segments.count(); ++i) {
+    AttendSegment(call, rows, segments.At(i), queries, work,
+                  i == 0 ? total : part);
+    if (i > 0) Merge(total, part, n_rows);
   }
   Finish(call, total, rows);
 }
 
 void Attention::RunSplit(const AttentionCall& call, Segments segments) {
   const int rows_per_head = call.n_rows * group_;
-  const std::size_t q_floats =
-      PadTo16(static_cast<std::size_t>(rows_per_head) *
-              static_cast<std::size_t>(config_.head_dim));
+  const std::size_t q_floats = QueryFloats(call, rows_per_head);
   const std::size_t state_floats = StateFloats(rows_per_head);
   const int n_segments = segments.count();
   const auto n_states = static_cast<std::size_t>(config_.n_kv_heads) *
@@ -178,10 +226,9 @@ void Attention::RunSplit(const AttentionCall& call, Segments segments) {
         const RowSet rows{static_cast<int>(i / n_segments), 0, call.n_rows};
         float* gathered = memory + n_states * state_floats +
                           static_cast<std::size_t>(i) * q_floats;
-        GatherQueries(call, rows, gathered);
-        AttendSegment(call, rows,
-                      segments.first + static_cast<int>(i % n_segments),
-                      gathered, work_[static_cast<std::size_t>(thread)],
+        const Queries queries = GatherQueries(call, rows, gathered);
+        AttendSegment(call, rows, segments.At(static_cast<int>(i % n_segments)),
+                      queries, work_[static_cast<std::size_t>(thread)],
                       state_of(i));
       });
   for (int head = 0; head < config_.n_kv_heads; ++head) {

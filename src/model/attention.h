@@ -19,15 +19,21 @@
 
 namespace hearth {
 
+// Query rows, [n_rows][n_heads * head_dim], after RoPE.
+struct QueryRows {
+  const float* data;
+  std::int64_t stride;  // floats from one row to the next
+};
+
 // One layer's attention in one step.
 struct AttentionCall {
   const KvPort& kv;  // holds the layer's new keys and values
   int kv_layer;
-  const float* q;  // [n_rows][n_heads * head_dim], rows q_stride apart; after
-                   // RoPE, row t at position kv.n_tokens() + t
-  std::int64_t q_stride;
+  QueryRows q;
+  QueryRows q_sink;    // the same, rotated for the sink tokens; unused without
   int n_rows;
-  int window;          // LayerKind::window
+  int first_position;  // of row 0; the step's own tokens end with the last row
+  LayerSight sight;
   const float* sinks;  // [n_heads], or null
   float* out;          // [n_rows][n_heads * head_dim]
 };
@@ -45,6 +51,13 @@ class Attention {
     int kv_head, t_begin, t_end;
     int n_rows(int group) const { return (t_end - t_begin) * group; }
   };
+  // Their queries, gathered: [rows][head_dim].
+  struct Queries {
+    float* q;
+    float* q_sink;  // null without sink tokens
+  };
+  // Token positions [begin, end) that one row sees; see AttendBlock.
+  enum class Part : std::uint8_t { kSinks, kWindow };
   // Per-thread memory.
   struct Work {
     AlignedBuffer floats;
@@ -57,19 +70,24 @@ class Attention {
     float* sum;  // [rows]
     float* acc;  // [rows][head_dim]
   };
-  // Segments [first, end) that hold something for a row set.
+  // Segments that hold something for a row set: [0, n_sink) and [first, end).
   struct Segments {
-    int first, end;
-    int count() const { return end - first; }
+    int n_sink, first, end;
+    int count() const { return n_sink + end - first; }
+    int At(int i) const { return i < n_sink ? i : first + i - n_sink; }
   };
 
   std::size_t StateFloats(int n_rows) const;
   State StateAt(float* memory, int n_rows) const;
   Segments SegmentsOf(const AttentionCall& call, const RowSet& rows) const;
-  void GatherQueries(const AttentionCall& call, const RowSet& rows,
-                     float* gathered) const;
-  void AttendSegment(const AttentionCall& call, const RowSet& rows, int segment,
-                     const float* q, Work& work, State state);
+  std::size_t QueryFloats(const AttentionCall& call, int n_rows) const;
+  Queries GatherQueries(const AttentionCall& call, const RowSet& rows,
+                        float* memory) const;
+  void AttendSegment(const AttentionCall& call, const RowSet& rows,
+                     int segment, const Queries& queries, Work& work,
+                     State state);
+  void AttendBlock(const AttentionCall& call, const RowSet& rows, int block,
+                   Part part, const float* q, Work& work, State state);
   void Merge(State into, State from, int n_rows) const;
   void Finish(const AttentionCall& call, State state, const RowSet& rows) const;
   void RunWhole(const AttentionCall& call, const RowSet& rows, Work& work);

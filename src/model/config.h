@@ -101,6 +101,20 @@ struct LayerKind {
   friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };
 
+// Position p sees the first sink_tokens tokens, and j with p - j < window (0:
+// all). When tokens between the two are out of sight, a query meets the sinks
+// at the distance that it would have were they gone: it counts as position
+// sink_tokens + window - 1.
+struct LayerSight {
+  int window = 0;
+  int sink_tokens = 0;
+
+  int SinkPosition(int position) const {
+    return position < sink_tokens + window ? position
+                                           : sink_tokens + window - 1;
+  }
+};
+
 struct ModelConfig {
   std::string architecture;  // "llama", "qwen2", "gpt", ...
   // For people and file names; made from the file's content, never its path.
@@ -140,6 +154,31 @@ struct ModelConfig {
   int n_experts_used = 0;  // for each token
   int d_expert = 0;        // width of one expert
   RouterKind router = RouterKind::kSoftmaxOfAll;
+
+  // StreamingLLM: layers that would see everything see the first sink_tokens
+  // tokens and the newest stream_window. 0: off.
+  int sink_tokens = 0;
+  int stream_window = 0;
+
+  // YOCO: layers behind this one own no keys and values and attend to its.
+  // -1: every layer owns its own.
+  int kv_anchor = -1;
+
+  // Layers that own keys and values: the first ones.
+  int n_kv_layers() const { return kv_anchor < 0 ? n_layers : kv_anchor + 1; }
+  // The layer whose keys and values `layer` attends to.
+  int KvLayerOf(int layer) const {
+    return kv_anchor < 0 || layer < kv_anchor ? layer : kv_anchor;
+  }
+  // A native window stays as the model was trained with it, without sinks,
+  // unless the streaming one is narrower.
+  LayerSight SightOf(int layer) const {
+    const int window = KindOf(layer).window;
+    if (stream_window == 0 || (window > 0 && window <= stream_window)) {
+      return {window, 0};
+    }
+    return {stream_window, sink_tokens};
+  }
 
   LayerKind KindOf(int layer) const {
     return layer_kinds.empty() ? LayerKind{}

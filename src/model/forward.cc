@@ -111,12 +111,18 @@ void Forward::AddResidual(const NormWeights& norm, float* delta, int n_rows) {
   });
 }
 
-// Queries, keys and values into qkv_.
+// Queries, keys and values into qkv_; of a layer that owns no keys and values,
+// the queries.
 void Forward::Project(const LayerWeights& layer, const float* x, int n_rows) {
   float* q = qkv_.GetFloats(Size(n_rows, qkv_dim_));
   if (!layer.qkv.empty()) {
     linears_.Run(x, config_.d_model, n_rows,
                  std::array<LinearCall, 1>{{{&layer.qkv, q, qkv_dim_}}});
+    return;
+  }
+  if (layer.k.empty()) {
+    linears_.Run(x, config_.d_model, n_rows,
+                 std::array<LinearCall, 1>{{{&layer.q, q, qkv_dim_}}});
     return;
   }
   linears_.Run(x, config_.d_model, n_rows,
@@ -126,64 +132,115 @@ void Forward::Project(const LayerWeights& layer, const float* x, int n_rows) {
                     {&layer.v, q + q_dim_ + kv_dim_, qkv_dim_}}});
 }
 
-// Norms and rotation of queries and keys, in place.
-void Forward::PrepareHeads(const LayerWeights& layer, RopeUse use,
-                           int n_rows) {
-  const bool local = use == RopeUse::kLocal;
-  const RopeConfig& rope = local ? config_.local_rope : config_.rope;
-  const RopeTable& table = local ? local_rope_ : rope_;
-  const bool rotate = use != RopeUse::kNone && rope.rotary_dim > 0;
-  if (config_.qk_norm == QkNorm::kNone && !rotate) return;
+// Norms of queries and keys, in place.
+void Forward::NormalizeHeads(const LayerWeights& layer, int n_rows) {
+  if (config_.qk_norm == QkNorm::kNone) return;
   const std::int64_t head_dim = config_.head_dim;
   float* qkv = qkv_.GetFloats(0);
   pool_.ParallelFor(n_rows, [&](std::int64_t t, int) {
-    const auto prepare = [&](float* heads, std::int64_t n,
-                             const std::vector<float>& norm) {
-      if (config_.qk_norm == QkNorm::kWhole) {
-        kernels_.rms_norm(heads, norm.data(), config_.norm_eps, n, heads);
-      }
-      for (float* head = heads; head < heads + n; head += head_dim) {
-        if (config_.qk_norm == QkNorm::kPerHead) {
-          kernels_.rms_norm(head, norm.data(), config_.norm_eps, head_dim,
-                            head);
-        }
-        if (rotate) {
-          kernels_.rope(head, rope.rotary_dim, table.cos(t), table.sin(t),
-                        rope.interleaved);
-        }
+    const auto normalize = [&](float* heads, std::int64_t n,
+                               const std::vector<float>& norm) {
+      const std::int64_t step =
+          config_.qk_norm == QkNorm::kWhole ? n : head_dim;
+      for (float* head = heads; head < heads + n; head += step) {
+        kernels_.rms_norm(head, norm.data(), config_.norm_eps, step, head);
       }
     };
     float* row = qkv + t * qkv_dim_;
-    prepare(row, q_dim_, layer.q_norm);
-    prepare(row + q_dim_, kv_dim_, layer.k_norm);
+    normalize(row, q_dim_, layer.q_norm);
+    normalize(row + q_dim_, kv_dim_, layer.k_norm);
   });
 }
 
-void Forward::RunAttention(const LayerWeights& layer, int kv_layer, KvPort& kv,
-                           int n_rows) {
-  const LayerKind kind = config_.KindOf(kv_layer);
-  Project(layer, NormalizeInput(layer.attention_norm, n_rows), n_rows);
-  PrepareHeads(layer, kind.rope, n_rows);
+// The queries at the positions that they count as for the sink tokens, before
+// RotateHeads has turned them. No copy while no token is out of sight: then
+// both are the same.
+QueryRows Forward::RotateSinkQueries(RopeUse use, LayerSight sight,
+                                     int first_position, int n_rows) {
   const float* q = qkv_.GetFloats(0);
-  const float* k = q + q_dim_;
-  kv.BeginLayer(kv_layer);
-  pool_.ParallelFor(config_.n_kv_heads, [&](std::int64_t h, int) {
-    const float* head = k + h * config_.head_dim;
-    kv.WriteHead(kv_layer, static_cast<int>(h), head, head + kv_dim_, qkv_dim_);
+  const QueryRows same{q, qkv_dim_};
+  if (sight.sink_tokens == 0 || use == RopeUse::kNone) return same;
+  const int last = first_position + n_rows - 1;
+  if (sight.SinkPosition(last) == last) return same;
+  const RopeConfig& rope =
+      use == RopeUse::kLocal ? config_.local_rope : config_.rope;
+  std::vector<int> positions;
+  for (int t = 0; t < n_rows; ++t) {
+    positions.push_back(sight.SinkPosition(first_position + t));
+  }
+  sink_rope_.Compute(rope, positions);
+  float* out = q_sink_.GetFloats(Size(n_rows, q_dim_));
+  pool_.ParallelFor(n_rows, [&](std::int64_t t, int) {
+    float* row = out + t * q_dim_;
+    std::copy_n(q + t * qkv_dim_, q_dim_, row);
+    for (float* head = row; head < row + q_dim_; head += config_.head_dim) {
+      kernels_.rope(head, rope.rotary_dim, sink_rope_.cos(t), sink_rope_.sin(t),
+                    rope.interleaved);
+    }
   });
+  return {out, q_dim_};
+}
+
+// Rotation of queries and keys, in place.
+void Forward::RotateHeads(RopeUse use, int n_rows) {
+  const bool local = use == RopeUse::kLocal;
+  const RopeConfig& rope = local ? config_.local_rope : config_.rope;
+  const RopeTable& table = local ? local_rope_ : rope_;
+  if (use == RopeUse::kNone || rope.rotary_dim == 0) return;
+  float* qkv = qkv_.GetFloats(0);
+  pool_.ParallelFor(n_rows, [&](std::int64_t t, int) {
+    float* row = qkv + t * qkv_dim_;
+    for (float* head = row; head < row + q_dim_ + kv_dim_;
+         head += config_.head_dim) {
+      kernels_.rope(head, rope.rotary_dim, table.cos(t), table.sin(t),
+                    rope.interleaved);
+    }
+  });
+}
+
+void Forward::RunAttention(int layer_index, KvPort& kv, int first_position,
+                           int n_rows) {
+  const LayerWeights& layer =
+      model_.weights.layers[static_cast<std::size_t>(layer_index)];
+  const LayerKind kind = config_.KindOf(layer_index);
+  const LayerSight sight = config_.SightOf(layer_index);
+  const int kv_layer = config_.KvLayerOf(layer_index);
+  const bool owns_kv = kv_layer == layer_index;
+  Project(layer, NormalizeInput(layer.attention_norm, n_rows), n_rows);
+  NormalizeHeads(layer, n_rows);
+  const QueryRows q_sink =
+      RotateSinkQueries(kind.rope, sight, first_position, n_rows);
+  RotateHeads(kind.rope, n_rows);
+  const float* q = qkv_.GetFloats(0);
+  if (owns_kv) {
+    const float* k = q + q_dim_;
+    kv.BeginLayer(kv_layer);
+    pool_.ParallelFor(config_.n_kv_heads, [&](std::int64_t h, int) {
+      const float* head = k + h * config_.head_dim;
+      kv.WriteHead(kv_layer, static_cast<int>(h), head, head + kv_dim_,
+                   qkv_dim_);
+    });
+  }
   float* attended = attended_.GetFloats(Size(n_rows, q_dim_));
   attention_.Run({.kv = kv,
                   .kv_layer = kv_layer,
-                  .q = q,
-                  .q_stride = qkv_dim_,
+                  .q = {q, qkv_dim_},
+                  .q_sink = q_sink,
                   .n_rows = n_rows,
-                  .window = kind.window,
+                  .first_position = first_position,
+                  .sight = sight,
                   .sinks = layer.sinks.empty() ? nullptr : layer.sinks.data(),
                   .out = attended});
   float* delta = delta_.GetFloats(Size(n_rows, config_.d_model));
   linears_.Run(attended, q_dim_, n_rows,
                std::array<LinearCall, 1>{{{&layer.o, delta, config_.d_model}}});
   AddResidual(layer.post_attention_norm, delta, n_rows);
+}
+
+void Forward::KeepLastRow(int n_rows) {
+  const std::int64_t d = config_.d_model;
+  float* x = x_.GetFloats(0);
+  std::copy_n(x + (n_rows - 1) * d, d, x);
 }
 
 void Forward::RunMlp(const LayerWeights& layer, int n_rows) {
@@ -219,15 +276,24 @@ void Forward::ComputeLogits(int n_rows, int n_logits, float* logits) {
 Result<void> Forward::Step(std::span<const std::int32_t> tokens, KvPort& kv,
                            LogitRows rows, float* logits) {
   HEARTH_TRY(CheckStep(tokens, kv));
-  const int n_rows = static_cast<int>(tokens.size());
+  int n_rows = static_cast<int>(tokens.size());
   HEARTH_TRY(kv.Extend(n_rows));
 
-  Embed(tokens, kv.n_tokens());
-  ComputeRope(kv.n_tokens(), n_rows);
+  int first_position = kv.n_tokens();
+  Embed(tokens, first_position);
+  ComputeRope(first_position, n_rows);
   for (int i = 0; i < config_.n_layers; ++i) {
-    const LayerWeights& layer = model_.weights.layers[static_cast<std::size_t>(i)];
-    RunAttention(layer, i, kv, n_rows);
-    RunMlp(layer, n_rows);
+    if (i == config_.n_kv_layers() && rows != LogitRows::kAll) {
+      // All keys and values are made: the layers behind have work only for
+      // positions whose logits are wanted.
+      if (rows == LogitRows::kNone) break;
+      KeepLastRow(n_rows);
+      first_position += n_rows - 1;
+      n_rows = 1;
+      ComputeRope(first_position, n_rows);
+    }
+    RunAttention(i, kv, first_position, n_rows);
+    RunMlp(model_.weights.layers[static_cast<std::size_t>(i)], n_rows);
   }
   kv.Commit();
   if (rows != LogitRows::kNone) {

@@ -52,10 +52,14 @@ class Forward {
                          const KvPort& kv) const;
   void Embed(std::span<const std::int32_t> tokens, int first_position);
   void ComputeRope(int first_position, int n_rows);
-  void RunAttention(const LayerWeights& layer, int kv_layer, KvPort& kv,
-                    int n_rows);
+  void RunAttention(int layer, KvPort& kv, int first_position, int n_rows);
   void Project(const LayerWeights& layer, const float* x, int n_rows);
-  void PrepareHeads(const LayerWeights& layer, RopeUse use, int n_rows);
+  void NormalizeHeads(const LayerWeights& layer, int n_rows);
+  QueryRows RotateSinkQueries(RopeUse use, LayerSight sight, int first_position,
+                              int n_rows);
+  void RotateHeads(RopeUse use, int n_rows);
+  // The last row becomes the only one.
+  void KeepLastRow(int n_rows);
   void RunMlp(const LayerWeights& layer, int n_rows);
   const float* NormalizeInput(const NormWeights& norm, int n_rows);
   void Normalize(const NormWeights& norm, const float* x, int n_rows,
@@ -70,7 +74,7 @@ class Forward {
   LinearRunner linears_;
   Attention attention_;
   Mlp mlp_;
-  RopeTable rope_, local_rope_;
+  RopeTable rope_, local_rope_, sink_rope_;
   std::int64_t q_dim_, kv_dim_, qkv_dim_;
 
   // Row-major, [n_rows] of the step.
@@ -78,6 +82,7 @@ class Forward {
   AlignedBuffer normed_;    // [d_model]
   AlignedBuffer delta_;     // [d_model]
   AlignedBuffer qkv_;       // [q_dim + 2 * kv_dim]: queries, keys, values
+  AlignedBuffer q_sink_;    // [q_dim]: queries rotated for the sink tokens
   AlignedBuffer attended_;  // [q_dim]
 };
 

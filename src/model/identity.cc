@@ -80,7 +80,7 @@ Digest ContentDigest(const LoadedModel& model, ThreadPool& pool) {
 
 Digest ModelId(const ModelConfig& c, const Digest& content) {
   Sha256 sha;
-  sha.Field("hearth model id 2").Field(std::uint64_t{kNumericsVersion});
+  sha.Field("hearth model id 3").Field(std::uint64_t{kNumericsVersion});
   sha.Field(content).Field(c.architecture);
   for (const int size :
        {c.n_layers, c.d_model, c.n_heads, c.n_kv_heads, c.head_dim, c.d_mlp,
@@ -105,6 +105,9 @@ Digest ModelId(const ModelConfig& c, const Digest& content) {
     const LayerKind kind = c.KindOf(i);
     sha.Field(static_cast<std::uint64_t>(kind.window));
     sha.Field(static_cast<std::uint64_t>(kind.rope));
+  }
+  for (const int number : {c.sink_tokens, c.stream_window, c.kv_anchor}) {
+    sha.Field(static_cast<std::uint64_t>(number));
   }
   return sha.Finish();
 }

@@ -1,21 +1,43 @@
 #include "model/rope_table.h"
 
 #include <cmath>
+#include <numeric>
 
 namespace hearth {
+namespace {
+
+// The reference multiplies in float, which is followed where models are
+// trained. Far behind, where only windows look, a float product would be wrong
+// by more than neighbouring positions may differ.
+constexpr int kFloatPositions = 1 << 17;
+
+double Angle(int position, float inv_freq) {
+  if (position < kFloatPositions) {
+    return static_cast<double>(static_cast<float>(position) * inv_freq);
+  }
+  return static_cast<double>(position) * static_cast<double>(inv_freq);
+}
+
+}  // namespace
 
 void RopeTable::Compute(const RopeConfig& rope, int first_position,
                         int n_rows) {
+  std::vector<int> positions(static_cast<std::size_t>(n_rows));
+  std::iota(positions.begin(), positions.end(), first_position);
+  Compute(rope, positions);
+}
+
+void RopeTable::Compute(const RopeConfig& rope,
+                        std::span<const int> positions) {
   pairs_ = static_cast<std::int64_t>(rope.inv_freq.size());
-  cos_.resize(rope.inv_freq.size() * static_cast<std::size_t>(n_rows));
+  cos_.resize(rope.inv_freq.size() * positions.size());
   sin_.resize(cos_.size());
   std::size_t i = 0;
-  for (int t = 0; t < n_rows; ++t) {
-    const auto position = static_cast<float>(first_position + t);
+  for (const int position : positions) {
     for (const float inv_freq : rope.inv_freq) {
-      // The angle in float, as the reference computes it; its cosine in
-      // double, so that the rounded result is the same in every C library.
-      const auto angle = static_cast<double>(position * inv_freq);
+      // The cosine in double, so that the rounded result is the same in every
+      // C library.
+      const double angle = Angle(position, inv_freq);
       cos_[i] = static_cast<float>(std::cos(angle)) * rope.cos_sin_factor;
       sin_[i] = static_cast<float>(std::sin(angle)) * rope.cos_sin_factor;
       ++i;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "model/config.h"
@@ -12,6 +13,8 @@ class RopeTable {
  public:
   // For positions first_position .. first_position + n_rows - 1.
   void Compute(const RopeConfig& rope, int first_position, int n_rows);
+  // For the given positions.
+  void Compute(const RopeConfig& rope, std::span<const int> positions);
 
   const float* cos(std::int64_t row) const { return cos_.data() + row * pairs_; }
   const float* sin(std::int64_t row) const { return sin_.data() + row * pairs_; }

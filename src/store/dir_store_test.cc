@@ -84,7 +84,7 @@ TEST_F(DirStoreTest, EveryKeyFieldSeparatesEntries) {
   other.name_space = "x";
   EXPECT_EQ(store->Lookup(other, spec_, prompt.tokens).n_tokens, 0);
   KvSpec wider = spec_;
-  wider.format = KvFormat::kBF16;
+  wider.SetFormat(KvFormat::kBF16);
   other = identity_;
   other.format_id = FormatId(wider);
   EXPECT_EQ(store->Lookup(other, wider, prompt.tokens).n_tokens, 0);

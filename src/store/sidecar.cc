@@ -17,6 +17,15 @@ std::string UtcText(std::int64_t unix_s) {
   return std::string(text, n);
 }
 
+// "int8", or "int8/fp16" for keys and values that differ.
+std::string FormatName(const KvSpec& spec) {
+  std::string name(NameOf(spec.key_format));
+  if (spec.value_format != spec.key_format) {
+    name += "/" + std::string(NameOf(spec.value_format));
+  }
+  return name;
+}
+
 }  // namespace
 
 std::string SidecarText(const KvIdentity& identity, const KvSpec& spec,
@@ -28,7 +37,7 @@ std::string SidecarText(const KvIdentity& identity, const KvSpec& spec,
   note["model_id"] = ToHex(identity.model_id);
   note["format_id"] = ToHex(identity.format_id);
   note["end_id"] = ToHex(facts.end_id);
-  note["kv_format"] = std::string(NameOf(spec.format));
+  note["kv_format"] = FormatName(spec);
   note["kv_layers"] = spec.n_kv_layers;
   note["kv_heads"] = spec.n_kv_heads;
   note["head_dim"] = spec.head_dim;
@@ -36,7 +45,7 @@ std::string SidecarText(const KvIdentity& identity, const KvSpec& spec,
   note["tokens"] = facts.n_tokens;
   note["full_blocks"] = facts.n_tokens / block_tokens;
   note["tail_tokens"] = facts.n_tokens % block_tokens;
-  note["kv_bytes"] = facts.n_tokens * spec.bytes_per_token();
+  note["kv_bytes"] = spec.BytesOf(static_cast<int>(facts.n_tokens));
   note["manifest_bytes"] = facts.manifest_bytes;
   note["created"] = UtcText(facts.created_unix_s);
   note["created_unix_s"] = facts.created_unix_s;

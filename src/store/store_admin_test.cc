@@ -221,7 +221,7 @@ TEST_F(StoreAdminTest, WhyNamesTheKeyFieldThatDiffers) {
   other.name_space = "x";
   EXPECT_EQ(differences(other, spec_), std::vector<std::string>{"name space"});
   KvSpec bf16 = spec_;
-  bf16.format = KvFormat::kBF16;
+  bf16.SetFormat(KvFormat::kBF16);
   EXPECT_EQ(differences(TinyIdentity(bf16), bf16),
             std::vector<std::string>{"kv format"});
   EXPECT_TRUE(differences(identity_, spec_).empty());

@@ -117,7 +117,7 @@ TEST_F(StoreReports, R32_R34_NoFormatEverHitsAnotherAndAllStayUsable) {
        {KvFormat::kF32, KvFormat::kF16, KvFormat::kBF16}) {
     for (const int block_tokens : {16, 32}) {
       KvSpec spec = TinySpec(block_tokens);
-      spec.format = format;
+      spec.SetFormat(format);
       specs.push_back(spec);
     }
   }

@@ -66,7 +66,7 @@ TEST(StoreSpeed, OfWritingVerifyingAndMapping) {
   spec.n_kv_layers = 12;
   spec.n_kv_heads = 8;
   spec.head_dim = 64;
-  spec.format = KvFormat::kF16;
+  spec.SetFormat(KvFormat::kF16);
   const KvIdentity identity = TinyIdentity(spec);
   const int n_blocks =
       static_cast<int>(megabytes * 1'000'000 / (64 * spec.bytes_per_token()));

@@ -48,7 +48,7 @@ class StoreStress : public testing::Test {
     spec_.n_kv_layers = 4;
     spec_.n_kv_heads = 2;
     spec_.head_dim = 32;
-    spec_.format = KvFormat::kF16;
+    spec_.SetFormat(KvFormat::kF16);
     spec_.block_tokens = 16;
     identity_ = TinyIdentity(spec_);
     // Three families; within one the first 32 tokens are shared.

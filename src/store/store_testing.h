@@ -17,7 +17,7 @@ inline KvSpec TinySpec(int block_tokens = 16) {
   spec.n_kv_layers = 2;
   spec.n_kv_heads = 1;
   spec.head_dim = 4;
-  spec.format = KvFormat::kF16;
+  spec.SetFormat(KvFormat::kF16);
   spec.block_tokens = block_tokens;
   return spec;
 }

@@ -11,6 +11,8 @@
 #include "kernels/generic/matmul_columns.inl"
 #include "kernels/generic/rows.inl"
 #include "kernels/generic/kv_store.inl"
+#include "kernels/generic/kv_seal.inl"
+#include "kernels/generic/kv_fold.inl"
 #include "kernels/generic/attention.inl"
 #include "kernels/generic/table.inl"
 // clang-format on

@@ -10,32 +10,33 @@
 // bytes lie there cannot matter. So a row's result is the same alone or among
 // others, and the same while the tile grows behind `visible`. With a soft cap
 // the score is cap * tanh(score / cap) before the mask.
+// Quantised tiles: kv_fold.inl.
 
 inline constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-// Scores of tokens [16 * group, +16 * kGroups) for kRows rows, masked, into p.
-// The last group may reach beyond the stride.
+// Scores of tokens [16 * group, +16 * kGroups) for kRows rows, masked, into p;
+// row r's sums start at start[r]. The last group may reach beyond the stride.
 template <class Format, int kRows, int kGroups>
-HEARTH_INLINE void ScoreGroups(const float* q, int head_dim, const KvTile& tile,
-                               int group, const int* begin, const int* visible,
-                               float softcap, float* p,
+HEARTH_INLINE void ScoreGroups(const float* q, const float* start, int head_dim,
+                               const KvTile& tile, int group, const int* begin,
+                               const int* visible, float softcap, float* p,
                                std::int64_t p_stride) {
   const std::int64_t first = std::int64_t{group} * kLanes;
   const int last_room =
       static_cast<int>(tile.stride - first) - (kGroups - 1) * kLanes;
-  const std::byte* keys = tile.keys + first * Format::kBytes;
-  const std::int64_t step = std::int64_t{tile.stride} * Format::kBytes;
+  const std::byte* keys = tile.keys + Format::Offset(first);
+  const std::int64_t step = Format::Offset(tile.stride);
   Floats score[kRows][kGroups];
   HEARTH_UNROLL
   for (int r = 0; r < kRows; ++r) {
     HEARTH_UNROLL
-    for (int g = 0; g < kGroups; ++g) score[r][g] = Splat(0.0f);
+    for (int g = 0; g < kGroups; ++g) score[r][g] = Splat(start[r]);
   }
   for (int d = 0; d < head_dim; ++d, keys += step) {
     Floats k[kGroups];
     HEARTH_UNROLL
     for (int g = 0; g < kGroups; ++g) {
-      const std::byte* in = keys + g * kLanes * Format::kBytes;
+      const std::byte* in = keys + Format::Offset(g * kLanes);
       k[g] = g == kGroups - 1 && last_room < kLanes
                  ? ReadN<Format>(in, last_room)
                  : Format::Read(in);
@@ -81,13 +82,12 @@ HEARTH_INLINE void WeighValues(const KvTile& tile, int head_dim, int first,
                       Splat(scale[r]));
     }
   }
-  const std::int64_t step = std::int64_t{head_dim} * Format::kBytes;
-  const std::byte* values =
-      tile.values + begin * step + std::int64_t{first} * Format::kBytes;
+  const std::int64_t step = KvRowBytes(tile.value_format, head_dim);
+  const std::byte* values = tile.values + begin * step + Format::Offset(first);
   for (int t = begin; t < end; ++t, values += step) {
     HEARTH_UNROLL
     for (int v = 0; v < kVectors; ++v) {
-      const std::byte* in = values + v * kLanes * Format::kBytes;
+      const std::byte* in = values + Format::Offset(v * kLanes);
       const Floats value = v == kVectors - 1 && last_count < kLanes
                                ? ReadN<Format>(in, last_count)
                                : Format::Read(in);
@@ -212,12 +212,107 @@ HEARTH_INLINE void WeighRows(const KvTile& tile, int head_dim, const int* begin,
   }
 }
 
-// kRows rows that all see at least one token.
+// Scores of the slots of groups [first_group, last_group) into p.
 template <class Format, int kRows>
+HEARTH_INLINE void ScoreTile(const float* q, const float* start, int head_dim,
+                             const KvTile& tile, int first_group,
+                             int last_group, const int* begin,
+                             const int* visible, float softcap, float* p,
+                             std::int64_t p_stride) {
+  int g = first_group;
+  for (; g + kScoreGroups <= last_group; g += kScoreGroups) {
+    ScoreGroups<Format, kRows, kScoreGroups>(q, start, head_dim, tile, g, begin,
+                                             visible, softcap, p, p_stride);
+  }
+  for (; g < last_group; ++g) {
+    ScoreGroups<Format, kRows, 1>(q, start, head_dim, tile, g, begin, visible,
+                                  softcap, p, p_stride);
+  }
+}
+
+// The scores of a row group against one tile, by the keys' format.
+struct ScoreCall {
+  const float* q;
+  int head_dim;
+  const KvTile& tile;
+  int first_group, last_group;
+  const int* begin;
+  const int* visible;
+  float softcap;
+  const AttendScratch& scratch;
+};
+
+template <class Format, int kRows>
+HEARTH_NOINLINE void ScoreRows(const ScoreCall& c) {
+  const AttendScratch& scratch = c.scratch;
+  const float* q = c.q;
+  float start[kRows] = {};
+  if constexpr (Format::kQuantised) {
+    for (int r = 0; r < kRows; ++r) {
+      start[r] = FoldQuery(q + std::int64_t{r} * c.head_dim, c.head_dim, scratch,
+                           scratch.q + std::int64_t{r} * c.head_dim);
+    }
+    q = scratch.q;
+  }
+  ScoreTile<Format, kRows>(q, start, c.head_dim, c.tile, c.first_group,
+                           c.last_group, c.begin, c.visible, c.softcap,
+                           scratch.p, scratch.p_stride);
+}
+
+// acc = acc * scale + weights times values, by the values' format.
+struct WeighCall {
+  const KvTile& tile;
+  int head_dim;
+  int first_group;
+  const int* begin;
+  const int* visible;
+  float* scale;
+  float* acc;
+  const AttendScratch& scratch;
+};
+
+template <class Format, int kRows>
+HEARTH_NOINLINE void WeighTile(const WeighCall& c) {
+  const AttendScratch& scratch = c.scratch;
+  float offset[kRows] = {};
+  if constexpr (Format::kQuantised) {
+    for (int r = 0; r < kRows; ++r) {
+      offset[r] = FoldWeights(scratch.p + r * scratch.p_stride, c.first_group,
+                              (c.visible[r] + kLanes - 1) / kLanes, scratch);
+    }
+  }
+  WeighRows<Format, kRows>(c.tile, c.head_dim, c.begin, c.visible, scratch.p,
+                           scratch.p_stride, c.scale, c.acc);
+  if constexpr (Format::kQuantised) {
+    for (int r = 0; r < kRows; ++r) {
+      AddToAll(offset[r], c.head_dim, c.acc + std::int64_t{r} * c.head_dim);
+    }
+  }
+}
+
+template <class Body>
+HEARTH_INLINE void WithKvFormat(KvFormat format, Body body) {
+  switch (format) {
+    case KvFormat::kF32:
+      return body(F32Format{});
+    case KvFormat::kF16:
+      return body(F16Format{});
+    case KvFormat::kBF16:
+      return body(Bf16Format{});
+    case KvFormat::kInt8:
+      return body(Int8Format{});
+    case KvFormat::kInt4:
+      return body(Int4Format{});
+  }
+}
+
+// kRows rows that all see at least one token.
+template <int kRows>
 HEARTH_NOINLINE void AttendRows(const float* q, int head_dim,
                                 const KvTile& tile, const int* begin,
                                 const int* visible, float softcap, float* max,
-                                float* sum, float* acc, float* p) {
+                                float* sum, float* acc,
+                                const AttendScratch& scratch) {
   int earliest = begin[0];
   int longest = visible[0];
   for (int r = 1; r < kRows; ++r) {
@@ -226,41 +321,41 @@ HEARTH_NOINLINE void AttendRows(const float* q, int head_dim,
   }
   const int first_group = earliest / kLanes;
   const int last_group = (longest + kLanes - 1) / kLanes;
-  const std::int64_t p_stride = RoundUp(tile.stride, kLanes);
-  int g = first_group;
-  for (; g + kScoreGroups <= last_group; g += kScoreGroups) {
-    ScoreGroups<Format, kRows, kScoreGroups>(q, head_dim, tile, g, begin,
-                                             visible, softcap, p, p_stride);
-  }
-  for (; g < last_group; ++g) {
-    ScoreGroups<Format, kRows, 1>(q, head_dim, tile, g, begin, visible, softcap,
-                                  p, p_stride);
-  }
+  const ScoreCall score{q,     head_dim, tile,    first_group, last_group,
+                        begin, visible,  softcap, scratch};
+  WithKvFormat(tile.key_format, [&](auto format) {
+    ScoreRows<decltype(format), kRows>(score);
+  });
   float scale[kLanes];
-  SoftmaxRows<kRows>(p, p_stride, first_group, visible, max, sum, scale);
-  WeighRows<Format, kRows>(tile, head_dim, begin, visible, p, p_stride, scale,
-                           acc);
+  SoftmaxRows<kRows>(scratch.p, scratch.p_stride, first_group, visible, max, sum,
+                     scale);
+  const WeighCall weigh{tile,    head_dim, first_group, begin,
+                        visible, scale,    acc,         scratch};
+  WithKvFormat(tile.value_format, [&](auto format) {
+    WeighTile<decltype(format), kRows>(weigh);
+  });
 }
 
-template <class Format, int kRows = kAttendRows>
+template <int kRows = kAttendRows>
 void AttendUpTo(int n_rows, const float* q, int head_dim, const KvTile& tile,
                 const int* begin, const int* visible, float softcap, float* max,
-                float* sum, float* acc, float* p) {
+                float* sum, float* acc, const AttendScratch& scratch) {
   if constexpr (kRows > 1) {
     if (n_rows < kRows) {
-      AttendUpTo<Format, kRows - 1>(n_rows, q, head_dim, tile, begin, visible,
-                                    softcap, max, sum, acc, p);
+      AttendUpTo<kRows - 1>(n_rows, q, head_dim, tile, begin, visible, softcap,
+                            max, sum, acc, scratch);
       return;
     }
   }
-  AttendRows<Format, kRows>(q, head_dim, tile, begin, visible, softcap, max,
-                            sum, acc, p);
+  AttendRows<kRows>(q, head_dim, tile, begin, visible, softcap, max, sum, acc,
+                    scratch);
 }
 
-template <class Format>
-void AttendFormat(const float* q, int n_rows, int head_dim, const KvTile& tile,
-                  const int* begin, const int* visible, float softcap,
-                  float* max, float* sum, float* acc, float* p) {
+void AttendTile(const float* q, int n_rows, int head_dim, const KvTile& tile,
+                const int* begin, const int* visible, float softcap, float* max,
+                float* sum, float* acc, std::byte* scratch_bytes) {
+  const AttendScratch scratch(scratch_bytes, head_dim, tile.stride);
+  scratch.ReadParams(tile, head_dim);
   for (int r = 0; r < n_rows;) {
     if (visible[r] <= begin[r]) {
       ++r;
@@ -272,36 +367,14 @@ void AttendFormat(const float* q, int n_rows, int head_dim, const KvTile& tile,
       ++rows;
     }
     const std::int64_t offset = std::int64_t{r} * head_dim;
-    AttendUpTo<Format>(rows, q + offset, head_dim, tile, begin + r, visible + r,
-                       softcap, max + r, sum + r, acc + offset, p);
+    AttendUpTo(rows, q + offset, head_dim, tile, begin + r, visible + r, softcap,
+               max + r, sum + r, acc + offset, scratch);
     r += rows;
   }
 }
 
-void AttendTile(KvFormat format, const float* q, int n_rows, int head_dim,
-                const KvTile& tile, const int* begin, const int* visible,
-                float softcap, float* max, float* sum, float* acc,
-                std::byte* scratch) {
-  auto* p = reinterpret_cast<float*>(scratch);
-  switch (format) {
-    case KvFormat::kF32:
-      AttendFormat<F32Format>(q, n_rows, head_dim, tile, begin, visible,
-                              softcap, max, sum, acc, p);
-      break;
-    case KvFormat::kF16:
-      AttendFormat<F16Format>(q, n_rows, head_dim, tile, begin, visible,
-                              softcap, max, sum, acc, p);
-      break;
-    case KvFormat::kBF16:
-      AttendFormat<Bf16Format>(q, n_rows, head_dim, tile, begin, visible,
-                               softcap, max, sum, acc, p);
-      break;
-  }
-}
-
-std::size_t AttendScratchBytes(int /*n_rows*/, int /*head_dim*/, int stride) {
-  return static_cast<std::size_t>(RoundUp(stride, kLanes) * kAttendRows) *
-         sizeof(float);
+std::size_t AttendScratchBytes(int head_dim, int stride) {
+  return AttendScratch::Bytes(head_dim, stride);
 }
 
 void MergeAttention(float* max_a, float* sum_a, float* acc_a, float max_b,

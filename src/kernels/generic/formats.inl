@@ -1,17 +1,24 @@
-// Stored number formats, read as sixteen exact floats.
+// Stored number formats, read as sixteen exact floats. Offset: of the bytes of
+// number i of a run, for a run of whole bytes.
 
 struct F32Format {
   static constexpr int kBytes = 4;
+  static constexpr std::int64_t Offset(std::int64_t i) { return 4 * i; }
+  static constexpr bool kQuantised = false;
   HEARTH_INLINE static Floats Read(const std::byte* p) {
     return Load(reinterpret_cast<const float*>(p));
   }
 };
 struct F16Format {
   static constexpr int kBytes = 2;
+  static constexpr std::int64_t Offset(std::int64_t i) { return 2 * i; }
+  static constexpr bool kQuantised = false;
   HEARTH_INLINE static Floats Read(const std::byte* p) { return LoadF16(p); }
 };
 struct Bf16Format {
   static constexpr int kBytes = 2;
+  static constexpr std::int64_t Offset(std::int64_t i) { return 2 * i; }
+  static constexpr bool kQuantised = false;
   HEARTH_INLINE static Floats Read(const std::byte* p) { return LoadBf16(p); }
 };
 

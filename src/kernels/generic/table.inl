@@ -85,6 +85,7 @@ constexpr Kernels MakeTable(std::string_view isa) {
       .rope = Rope,
       .store_key = StoreKey,
       .store_value = StoreValue,
+      .seal_rows = SealRows,
       .attend_tile = AttendTile,
       .attend_scratch_bytes = AttendScratchBytes,
       .merge_attention = MergeAttention,

@@ -67,6 +67,11 @@ HEARTH_INLINE __m128i Halves8(const TileRows& rows, int q) {
 HEARTH_INLINE Floats GatherF16(const TileRows& rows) {
   return {_mm256_cvtph_ps(Halves8(rows, 0)), _mm256_cvtph_ps(Halves8(rows, 2))};
 }
+HEARTH_INLINE Ints LoadCodes(const std::byte* p) {
+  const __m128i bytes = LoadBytes16(p);
+  return {_mm256_cvtepu8_epi32(bytes),
+          _mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8))};
+}
 HEARTH_INLINE Ints LoadNibbles(const std::byte* p) {
   const __m128i packed = _mm_cvtsi64_si128(LoadLe<std::int64_t>(p));
   const __m128i fifteen = _mm_set1_epi8(15);

@@ -55,6 +55,10 @@ HEARTH_INLINE Floats GatherF16(const TileRows& rows) {
   return {
       _mm512_cvtph_ps(_mm256_set_m128i(Halves8(rows, 2), Halves8(rows, 0)))};
 }
+HEARTH_INLINE Ints LoadCodes(const std::byte* p) {
+  return {_mm512_cvtepu8_epi32(
+      _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
+}
 HEARTH_INLINE Ints LoadNibbles(const std::byte* p) {
   const __m128i packed = _mm_cvtsi64_si128(LoadLe<std::int64_t>(p));
   const __m128i fifteen = _mm_set1_epi8(15);

@@ -71,6 +71,11 @@ HEARTH_INLINE Floats GatherF16(const TileRows& rows) {
   Floats r;
   HEARTH_LANES(ToFloat(F16{LoadLe<std::uint16_t>(rows.Row(i))}));
 }
+// 16 bytes, unsigned.
+HEARTH_INLINE Ints LoadCodes(const std::byte* p) {
+  Ints r;
+  HEARTH_LANES(std::to_integer<int>(p[i]));
+}
 // 16 nibbles from 8 bytes, low nibble first.
 HEARTH_INLINE Ints LoadNibbles(const std::byte* p) {
   Ints r;

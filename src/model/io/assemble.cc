@@ -98,6 +98,11 @@ struct Assembler {
     const std::int64_t d = config.d_model;
     const std::int64_t d_q = std::int64_t{config.n_heads} * config.head_dim;
     const std::int64_t d_kv = std::int64_t{config.n_kv_heads} * config.head_dim;
+    if (config.KvLayerOf(i) != i) {
+      HEARTH_ASSIGN(w.q, LinearLayer(Role::kCrossQ, i, d_q, d, plan.qkv_bias));
+      HEARTH_ASSIGN(w.o, LinearLayer(Role::kCrossO, i, d, d_q, plan.o_bias));
+      return {};
+    }
     if (plan.fused_qkv) {
       HEARTH_ASSIGN(w.qkv, LinearLayer(Role::kQkv, i, d_q + 2 * d_kv, d,
                                        plan.qkv_bias));

@@ -47,8 +47,10 @@ enum class Role : std::size_t {
   kExpertUp,
   kExpertGateUp,
   kExpertDown,
+  kCrossQ,  // of layers that attend to another layer's keys and values
+  kCrossO,
 };
-inline constexpr std::size_t kRoleCount = 28;
+inline constexpr std::size_t kRoleCount = 30;
 
 using NameScheme = std::array<std::string_view, kRoleCount>;
 
@@ -102,20 +104,21 @@ inline constexpr NameScheme kHuggingFaceNames = {
     "",
     "model.layers.{}.mlp.experts.{}.down_proj"};
 
-inline constexpr NameScheme kTinygptNames = {"token_embedding",
-                                             "position_embedding",
-                                             "ln_final",
-                                             "lm_head",
-                                             "",
-                                             "blocks.{}.ln1",
-                                             "blocks.{}.attn.q_proj",
-                                             "blocks.{}.attn.k_proj",
-                                             "blocks.{}.attn.v_proj",
-                                             "blocks.{}.attn.o_proj",
-                                             "blocks.{}.ln2",
-                                             "",
-                                             "blocks.{}.mlp.fc_in",
-                                             "blocks.{}.mlp.fc_out"};
+inline constexpr NameScheme kTinygptNames =
+    WithNames({}, {{Role::kTokenEmbedding, "token_embedding"},
+                   {Role::kPositionEmbedding, "position_embedding"},
+                   {Role::kFinalNorm, "ln_final"},
+                   {Role::kHead, "lm_head"},
+                   {Role::kAttentionNorm, "blocks.{}.ln1"},
+                   {Role::kQ, "blocks.{}.attn.q_proj"},
+                   {Role::kK, "blocks.{}.attn.k_proj"},
+                   {Role::kV, "blocks.{}.attn.v_proj"},
+                   {Role::kO, "blocks.{}.attn.o_proj"},
+                   {Role::kMlpNorm, "blocks.{}.ln2"},
+                   {Role::kUp, "blocks.{}.mlp.fc_in"},
+                   {Role::kDown, "blocks.{}.mlp.fc_out"},
+                   {Role::kCrossQ, "blocks.{}.cross_attn.q_proj"},
+                   {Role::kCrossO, "blocks.{}.cross_attn.o_proj"}});
 
 // `layer` and `expert` are ignored where the stem has no place for them.
 std::string WeightName(const NameScheme& scheme, Role role, int layer = 0,

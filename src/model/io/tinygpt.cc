@@ -171,8 +171,35 @@ ModelConfig ConfigOf(const TinygptHeader& h) {
   c.tied_head = true;
   c.attention_scale =
       static_cast<float>(1.0 / std::sqrt(std::max(1, c.head_dim)));
+  if (h.window > 0) {
+    c.layer_kinds.assign(static_cast<std::size_t>(std::max(0, c.n_layers)),
+                         LayerKind{.window = h.window});
+  }
+  // The second half attends to the middle layer (YOCO).
+  if (h.yoco) c.kv_anchor = std::max(0, c.n_layers / 2 - 1);
   c.name = NameFromShape(c);
   return c;
+}
+
+// The training program writes every layer's own attention, and in its YOCO
+// models the second half has none that is used; what is used there it leaves
+// out, so that such a file cannot be run by anyone.
+Result<void> CheckCrossAttention(const ModelConfig& config,
+                                 const std::string& label, TensorSet& tensors) {
+  for (int i = config.n_kv_layers(); i < config.n_layers; ++i) {
+    const std::string name = WeightName(kTinygptNames, Role::kCrossQ, i);
+    if (!tensors.Has(name)) {
+      return {Code::kUnsupported,
+              label + ": useYOCO without " + name +
+                  ": the program that wrote the file does not save the second "
+                  "half's attention, so its result cannot be had again"};
+    }
+    for (const Role role : {Role::kQ, Role::kK, Role::kV, Role::kO}) {
+      tensors.MarkUsed(WeightName(kTinygptNames, role, i));
+      tensors.MarkUsed(BiasName(kTinygptNames, role, i));
+    }
+  }
+  return {};
 }
 
 // The header may name a tokenizer directory as its writer saw it: taken as it
@@ -211,6 +238,7 @@ Result<LoadedModel> LoadTinygpt(ByteSpan bytes, const std::string& label,
                 ": a head of its own (lm_head.weight) is not supported, "
                 "only one tied to the embedding"};
   }
+  HEARTH_TRY(CheckCrossAttention(model.config, label, tensors));
   WeightPlan plan;
   plan.norm_bias = plan.qkv_bias = plan.o_bias = plan.mlp_bias = true;
   HEARTH_ASSIGN(model.weights,

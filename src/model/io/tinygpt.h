@@ -42,6 +42,8 @@ struct TinygptEntry {
 struct TinygptHeader {
   int layers = 0, d_model = 0, heads = 0, n_kv_heads = 0, d_mlp = 0;
   int context = 0, vocab_size = 256;
+  int window = 0;     // of every layer's attention; 0: none
+  bool yoco = false;  // the second half attends to the middle layer's KV
   std::string tokenizer_source;  // a directory; empty: bytes
   std::vector<std::int32_t> eos_bytes;
   BodyLayout layout = BodyLayout::kTrainingF32;

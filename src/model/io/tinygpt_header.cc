@@ -70,6 +70,9 @@ Result<void> HeaderReader::ReadConfig(const Json& config) {
   HEARTH_ASSIGN(h.vocab_size,
                 ToInt(JsonInt(config, "vocabSize", label_, kTinygptBytesVocab),
                       "vocabSize"));
+  HEARTH_ASSIGN(h.window, ToInt(JsonInt(config, "slidingWindow", label_, 0),
+                                "slidingWindow"));
+  HEARTH_ASSIGN(h.yoco, JsonBool(config, "useYOCO", label_, false));
   HEARTH_ASSIGN(h.tokenizer_source,
                 JsonText(config, "tokenizerSource", label_, ""));
   return {};
@@ -80,7 +83,7 @@ Result<void> HeaderReader::ReadConfig(const Json& config) {
 Result<void> HeaderReader::RefuseOtherArithmetic(const Json& config) const {
   static constexpr const char* kFlags[] = {
       "useALiBi", "useMoD",      "useDifferentialAttention",
-      "useYOCO",  "useDeepNorm", "useEmbeddingRMSNorm"};
+      "useDeepNorm", "useEmbeddingRMSNorm"};
   for (const char* flag : kFlags) {
     HEARTH_ASSIGN(const bool on, JsonBool(config, flag, label_, false));
     if (on) {
@@ -90,7 +93,7 @@ Result<void> HeaderReader::RefuseOtherArithmetic(const Json& config) const {
   }
   // Numbers; the second is the largest value that means "off".
   static constexpr std::pair<const char*, std::int64_t> kNumbers[] = {
-      {"slidingWindow", 0}, {"nExperts", 1}, {"qatBits", 0}};
+      {"nExperts", 1}, {"qatBits", 0}};
   for (const auto& [key, off] : kNumbers) {
     HEARTH_ASSIGN(const std::int64_t value, JsonInt(config, key, label_, off));
     if (value > off) {

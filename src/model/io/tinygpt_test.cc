@@ -109,9 +109,8 @@ TEST(Tinygpt, OldVersionIsRefusedWithAReason) {
 
 TEST(Tinygpt, FlagsThatChangeTheForwardPassAreRefusedByName) {
   for (const char* flag :
-       {"\"slidingWindow\":16", "\"useALiBi\":true", "\"useMoD\":true",
-        "\"useDifferentialAttention\":true", "\"useYOCO\":true",
-        "\"useDeepNorm\":true", "\"useEmbeddingRMSNorm\":true",
+       {"\"useALiBi\":true", "\"useMoD\":true",
+        "\"useDifferentialAttention\":true", "\"useDeepNorm\":true", "\"useEmbeddingRMSNorm\":true",
         "\"nExperts\":4", "\"qatBits\":4"}) {
     const auto bytes =
         MakeTinygpt(Small(), TinygptForm::kF16, std::string(",") + flag);

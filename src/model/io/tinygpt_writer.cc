@@ -41,13 +41,13 @@ struct Tensor {
 };
 
 // In the order of the training program's manifest.
-std::vector<Tensor> Manifest(const TinygptPreset& p, int n_kv_heads) {
+std::vector<Tensor> Manifest(const TinygptPreset& p, const TinygptInit& init) {
   constexpr float kDeviation = 0.02f;
   // Layers that feed the residual stream start smaller, so that its size does
   // not grow with depth.
   const float residual =
       kDeviation / std::sqrt(2.0f * static_cast<float>(p.layers));
-  const int d_kv = p.d_model / p.heads * n_kv_heads;
+  const int d_kv = p.d_model / p.heads * init.n_kv_heads;
   std::vector<Tensor> out;
   const auto matrix = [&](std::string name, int rows, int columns,
                           float deviation) {
@@ -72,10 +72,15 @@ std::vector<Tensor> Manifest(const TinygptPreset& p, int n_kv_heads) {
   norm(Role::kFinalNorm, 0);
   for (int i = 0; i < p.layers; ++i) {
     norm(Role::kAttentionNorm, i);
-    linear(Role::kQ, i, p.d_model, p.d_model, kDeviation);
-    linear(Role::kK, i, d_kv, p.d_model, kDeviation);
-    linear(Role::kV, i, d_kv, p.d_model, kDeviation);
-    linear(Role::kO, i, p.d_model, p.d_model, residual);
+    if (init.yoco && i > std::max(0, p.layers / 2 - 1)) {
+      linear(Role::kCrossQ, i, p.d_model, p.d_model, kDeviation);
+      linear(Role::kCrossO, i, p.d_model, p.d_model, residual);
+    } else {
+      linear(Role::kQ, i, p.d_model, p.d_model, kDeviation);
+      linear(Role::kK, i, d_kv, p.d_model, kDeviation);
+      linear(Role::kV, i, d_kv, p.d_model, kDeviation);
+      linear(Role::kO, i, p.d_model, p.d_model, residual);
+    }
     norm(Role::kMlpNorm, i);
     linear(Role::kUp, i, 4 * p.d_model, p.d_model, kDeviation);
     linear(Role::kDown, i, p.d_model, 4 * p.d_model, residual);
@@ -83,7 +88,7 @@ std::vector<Tensor> Manifest(const TinygptPreset& p, int n_kv_heads) {
   return out;
 }
 
-std::string HeaderText(const TinygptPreset& p, int n_kv_heads,
+std::string HeaderText(const TinygptPreset& p, const TinygptInit& init,
                        const std::vector<Tensor>& manifest) {
   const auto number = [](const char* key, std::uint64_t value) {
     return "\"" + std::string(key) + "\":" + std::to_string(value);
@@ -93,9 +98,9 @@ std::string HeaderText(const TinygptPreset& p, int n_kv_heads,
       "{\"config\":{" + number("layers", size(p.layers)) + "," +
       number("dModel", size(p.d_model)) + "," + number("ctx", size(p.context)) +
       "," + number("heads", size(p.heads)) + "," +
-      number("nKvHeads", size(n_kv_heads)) + "," +
+      number("nKvHeads", size(init.n_kv_heads)) + "," +
       number("dMlp", size(4 * p.d_model)) + "," + number("vocabSize", kVocab) +
-      "},\"weightDtype\":\"fp16\","
+      (init.yoco ? ",\"useYOCO\":true" : "") + "},\"weightDtype\":\"fp16\","
       "\"includesOptimizerState\":false,\"manifest\":[";
   std::uint64_t offset = 0;
   for (const Tensor& t : manifest) {
@@ -162,21 +167,21 @@ std::string TinygptPresetNames() {
 }
 
 Result<void> InitTinygpt(std::string_view preset, const std::string& path,
-                         int n_kv_heads, std::uint64_t seed) {
+                         TinygptInit init) {
   const auto it = std::find_if(kPresets.begin(), kPresets.end(),
                                [&](const auto& p) { return p.name == preset; });
   if (it == kPresets.end()) {
     return {Code::kInvalidArgument, "no preset is called " + Quoted(preset) +
                                         "; there are " + TinygptPresetNames()};
   }
-  if (n_kv_heads == 0) n_kv_heads = it->heads;
-  if (n_kv_heads < 1 || it->heads % n_kv_heads != 0) {
+  if (init.n_kv_heads == 0) init.n_kv_heads = it->heads;
+  if (init.n_kv_heads < 1 || it->heads % init.n_kv_heads != 0) {
     return {Code::kInvalidArgument,
-            std::to_string(n_kv_heads) + " KV heads do not divide the " +
+            std::to_string(init.n_kv_heads) + " KV heads do not divide the " +
                 std::to_string(it->heads) + " heads of " + Quoted(preset)};
   }
-  const std::vector<Tensor> manifest = Manifest(*it, n_kv_heads);
-  const std::string header = HeaderText(*it, n_kv_heads, manifest);
+  const std::vector<Tensor> manifest = Manifest(*it, init);
+  const std::string header = HeaderText(*it, init, manifest);
   HEARTH_ASSIGN(StreamWriter file, StreamWriter::Create(path));
   HEARTH_TRY(file.Append(AsBytes("TGPT")));
   std::vector<std::byte> head;
@@ -187,7 +192,7 @@ Result<void> InitTinygpt(std::string_view preset, const std::string& path,
   const std::int32_t step = 0;
   HEARTH_TRY(file.Append(std::as_bytes(std::span(&step, 1))));
   for (std::size_t i = 0; i < manifest.size(); ++i) {
-    HEARTH_TRY(AppendTensor(manifest[i], RandomBits(seed, i), file));
+    HEARTH_TRY(AppendTensor(manifest[i], RandomBits(init.seed, i), file));
   }
   return file.Commit();
 }

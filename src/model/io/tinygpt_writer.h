@@ -23,11 +23,17 @@ std::span<const TinygptPreset> TinygptPresets();
 // "tiny, small, ...", for messages.
 std::string TinygptPresetNames();
 
+struct TinygptInit {
+  int n_kv_heads = 0;  // 0: as many as heads
+  bool yoco = false;   // the second half attends to the middle layer's KV
+  std::uint64_t seed = 0;
+};
+
 // Writes `preset` to `path`, streamed and atomically (a temporary file beside
-// it, flushed, renamed). `n_kv_heads` 0: as many as heads. The bytes depend on
-// preset, n_kv_heads and seed alone, on every platform. kInvalidArgument for an
-// unknown preset or KV heads that do not divide the heads.
+// it, flushed, renamed). The bytes depend on preset and `init` alone, on every
+// platform. kInvalidArgument for an unknown preset or KV heads that do not
+// divide the heads.
 Result<void> InitTinygpt(std::string_view preset, const std::string& path,
-                         int n_kv_heads = 0, std::uint64_t seed = 0);
+                         TinygptInit init = {});
 
 }  // namespace hearth

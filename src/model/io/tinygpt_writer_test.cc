@@ -31,7 +31,7 @@ TEST(TinygptWriter, PresetsHaveTheirParameterCounts) {
 TEST(TinygptWriter, KvHeadsShrinkKeysAndValues) {
   const TempDir dir;
   const std::string path = dir.path() + "/m";
-  ASSERT_TRUE(InitTinygpt("tiny", path, 2).ok());
+  ASSERT_TRUE(InitTinygpt("tiny", path, {.n_kv_heads = 2}).ok());
   const auto model = LoadModel(path);
   ASSERT_TRUE(model.ok()) << model.error().message;
   EXPECT_EQ(model->config.n_kv_heads, 2);
@@ -42,7 +42,7 @@ TEST(TinygptWriter, BytesDependOnTheSeedAlone) {
   const TempDir dir;
   const auto digest = [&](std::uint64_t seed) {
     const std::string path = dir.path() + "/m";
-    EXPECT_TRUE(InitTinygpt("tiny", path, 0, seed).ok());
+    EXPECT_TRUE(InitTinygpt("tiny", path, {.seed = seed}).ok());
     const auto file = MappedFile::Open(path);
     return ToHex(Sha256().Update(file->bytes()).Finish(), 8);
   };
@@ -69,7 +69,7 @@ TEST(TinygptWriter, RefusesWhatCannotBe) {
   EXPECT_EQ(unknown.error().code, Code::kInvalidArgument);
   EXPECT_NE(unknown.error().message.find("behemoth"), std::string::npos);
   for (const int kv_heads : {-1, 3, 8}) {
-    const auto result = InitTinygpt("tiny", path, kv_heads);
+    const auto result = InitTinygpt("tiny", path, {.n_kv_heads = kv_heads});
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.error().code, Code::kInvalidArgument);
   }

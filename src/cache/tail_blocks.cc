@@ -1,0 +1,131 @@
+#include "cache/tail_blocks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "cache/tile_copy.h"
+#include "kernels/kernels.h"
+
+namespace hearth {
+namespace {
+
+// The tail before a step and the one after it.
+constexpr int kTails = 2;
+
+}  // namespace
+
+TailBlocks::TailBlocks(const KvSpec& spec, std::optional<BlockPool> pool)
+    : spec_(spec), layout_(KvLayout::Tail(spec)), pool_(std::move(pool)) {}
+
+Result<TailBlocks> TailBlocks::Make(const KvSpec& spec) {
+  if (!spec.quantised()) return TailBlocks(spec, std::nullopt);
+  HEARTH_ASSIGN(BlockPool pool,
+                BlockPool::Reserve(KvLayout::Tail(spec).block_bytes(), kTails,
+                                   /*preallocate=*/false));
+  return TailBlocks(spec, std::move(pool));
+}
+
+Result<void> TailBlocks::Begin(int n_tokens, int n) {
+  const int block_tokens = spec_.block_tokens;
+  const int end = n_tokens + n;
+  const bool ends_in_tail = end % block_tokens != 0;
+  const int last = end / block_tokens;
+  HEARTH_CHECK((tail_ != nullptr) == (n_tokens % block_tokens != 0));
+  std::shared_ptr<Block> next;
+  if (ends_in_tail) {
+    if (tail_ != nullptr && tail_index_ == last) {
+      next = tail_;
+    } else {
+      HEARTH_ASSIGN(next, pool_->Allocate());
+    }
+  }
+  next_tail_ = std::move(next);
+  next_index_ = last;
+  first_position_ = n_tokens;
+  n_new_ = n;
+  first_inner_ = (n_tokens + block_tokens - 1) / block_tokens;
+  const auto n_inner = static_cast<std::size_t>(std::max(0, last - first_inner_));
+  if (inner_.size() < n_inner * layout_.layer_bytes()) {
+    inner_.resize(n_inner * layout_.layer_bytes());
+  }
+  return {};
+}
+
+// The first byte of a layer of a block.
+std::byte* TailBlocks::Bytes(int kv_layer, int block) const {
+  if (next_tail_ != nullptr && block == next_index_) {
+    return next_tail_->writable() + layout_.layer_offset(kv_layer);
+  }
+  if (tail_ != nullptr && block == tail_index_) {
+    return tail_->writable() + layout_.layer_offset(kv_layer);
+  }
+  const auto i = static_cast<std::size_t>(block - first_inner_);
+  HEARTH_CHECK(block >= first_inner_ &&
+               (i + 1) * layout_.layer_bytes() <= inner_.size());
+  return const_cast<std::byte*>(inner_.data()) + i * layout_.layer_bytes();
+}
+
+void TailBlocks::WriteHead(int kv_layer, int kv_head, const float* keys,
+                           const float* values, std::int64_t row_stride) {
+  const Kernels& kernels = ActiveKernels();
+  for (int t = 0; t < n_new_; ++t) {
+    const int position = first_position_ + t;
+    const int slot = position % spec_.block_tokens;
+    std::byte* layer = Bytes(kv_layer, position / spec_.block_tokens);
+    kernels.store_key(KvFormat::kF32, keys + t * row_stride, spec_.head_dim,
+                      layer + layout_.key_tile(0, kv_head), spec_.block_tokens,
+                      slot);
+    kernels.store_value(KvFormat::kF32, values + t * row_stride, spec_.head_dim,
+                        layer + layout_.value_tile(0, kv_head), slot);
+  }
+}
+
+KvTile TailBlocks::TileOf(int kv_layer, int kv_head, int block,
+                          int n_tokens) const {
+  return layout_.TileAt(Bytes(kv_layer, block), 0, kv_head, n_tokens);
+}
+
+void TailBlocks::Commit() {
+  tail_ = std::move(next_tail_);
+  tail_index_ = next_index_;
+  next_tail_ = nullptr;
+  inner_ = {};
+}
+
+void TailBlocks::Clear() {
+  tail_ = nullptr;
+  next_tail_ = nullptr;
+}
+
+Result<void> TailBlocks::Restore(int n_tokens, const KvLayout& stored,
+                                 ByteSpan payload, int n) {
+  HEARTH_CHECK(n_tokens % spec_.block_tokens == 0);
+  HEARTH_ASSIGN(std::shared_ptr<Block> block, pool_->Allocate());
+  CopyBlockTokens(spec_, stored, payload.data(), layout_, block->writable(), n);
+  tail_ = std::move(block);
+  tail_index_ = n_tokens / spec_.block_tokens;
+  return {};
+}
+
+void TailBlocks::CopyTo(const KvLayout& to, std::byte* block, int n) const {
+  HEARTH_CHECK(tail_ != nullptr);
+  CopyBlockTokens(spec_, layout_, tail_->data(), to, block, n);
+}
+
+Result<TailBlocks> TailBlocks::Fork(int n_tokens) const {
+  HEARTH_ASSIGN(TailBlocks fork, Make(spec_));
+  if (tail_ != nullptr) {
+    HEARTH_ASSIGN(fork.tail_, fork.pool_->Allocate());
+    CopyBlockTokens(spec_, layout_, tail_->data(), layout_,
+                    fork.tail_->writable(), n_tokens % spec_.block_tokens);
+    fork.tail_index_ = tail_index_;
+  }
+  return fork;
+}
+
+std::uint64_t TailBlocks::held_bytes() const {
+  return tail_ == nullptr ? 0 : layout_.block_bytes();
+}
+
+}  // namespace hearth

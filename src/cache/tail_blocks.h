@@ -1,0 +1,61 @@
+// The blocks of a quantised sequence that are not quantised yet, in fp32: the
+// tail, and while a step runs the blocks that it fills.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cache/block_pool.h"
+#include "cache/kv_layout.h"
+#include "cache/kv_spec.h"
+
+namespace hearth {
+
+class TailBlocks {
+ public:
+  // For a plain spec: nothing.
+  static Result<TailBlocks> Make(const KvSpec& spec);
+
+  // A step of n tokens behind n_tokens begins. kResourceFull changes nothing.
+  Result<void> Begin(int n_tokens, int n);
+  // Stores the step's keys and values of one head (KvPort::WriteHead).
+  void WriteHead(int kv_layer, int kv_head, const float* keys,
+                 const float* values, std::int64_t row_stride);
+  // A block that the step fills, or the tail. Blocks that are neither the tail
+  // before nor the tail after the step share one layer's memory: of these,
+  // only the layer last written can be read.
+  KvTile TileOf(int kv_layer, int kv_head, int block, int n_tokens) const;
+  // The step is over: what it filled is let go of.
+  void Commit();
+  void Clear();
+
+  // A stored tail of n tokens becomes the tail behind n_tokens.
+  Result<void> Restore(int n_tokens, const KvLayout& stored, ByteSpan payload,
+                       int n);
+  // Copies the tail's first n tokens out.
+  void CopyTo(const KvLayout& to, std::byte* block, int n) const;
+  // The same tail for a second sequence of n_tokens, with memory of its own.
+  Result<TailBlocks> Fork(int n_tokens) const;
+
+  std::uint64_t held_bytes() const;
+
+ private:
+  TailBlocks(const KvSpec& spec, std::optional<BlockPool> pool);
+  std::byte* Bytes(int kv_layer, int block) const;
+
+  KvSpec spec_;
+  KvLayout layout_;  // fp32, stride = block_tokens
+  std::optional<BlockPool> pool_;
+  std::shared_ptr<Block> tail_;  // block tail_index_; null: no live tail
+  int tail_index_ = 0;
+
+  // The step.
+  std::shared_ptr<Block> next_tail_;
+  int next_index_ = 0;
+  int first_position_ = 0, n_new_ = 0;
+  int first_inner_ = 0;  // blocks that begin and end within the step
+  std::vector<std::byte> inner_;  // one layer of each
+};
+
+}  // namespace hearth
