@@ -1,0 +1,268 @@
+// Every KV format x window x head sharing x KV sharing x way of arriving,
+// against a plain double-precision pass that computes every position from
+// scratch; the ways of arriving among each other bit for bit.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "cache/kv_sequence.h"
+#include "model/forward.h"
+#include "testing/reference_model.h"
+
+namespace hearth {
+namespace {
+
+constexpr int kBlock = 16;
+constexpr int kWindow = 40;
+constexpr int kSinks = 3;
+constexpr int kTokens = 3 * kWindow + 9;  // the last block is partial
+
+struct Formats {
+  KvFormat keys, values;
+  // Of logits with a deviation of 7. The reference plays the format through, so
+  // this is what float arithmetic adds; a number that lies between two codes
+  // can go to the other side, and then layers behind it see other inputs.
+  double bound;
+  // Against keys and values in full precision: what the format itself costs a
+  // random model, in which nothing is redundant.
+  double cost;
+};
+constexpr Formats kFormats[] = {
+    {KvFormat::kF32, KvFormat::kF32, 2e-5, 2e-5},
+    {KvFormat::kF16, KvFormat::kF16, 2e-3, 8e-3},
+    {KvFormat::kBF16, KvFormat::kBF16, 8e-3, 0.07},
+    {KvFormat::kInt8, KvFormat::kInt8, 0.06, 0.08},
+    {KvFormat::kInt4, KvFormat::kInt4, 0.8, 1.5},
+    {KvFormat::kInt8, KvFormat::kInt4, 0.8, 1.5},
+    {KvFormat::kInt4, KvFormat::kF16, 0.8, 1.5},
+    {KvFormat::kF16, KvFormat::kBF16, 4e-3, 0.05},
+};
+
+enum class Windows { kFull, kNative, kMixed, kStreaming };
+constexpr const char* kWindowNames[] = {"full", "native", "mixed", "sinks"};
+
+struct Case {
+  Windows windows;
+  int n_kv_heads;  // of 4 heads
+  bool yoco;
+};
+
+std::string NameOfCase(const ::testing::TestParamInfo<Case>& info) {
+  const Case& c = info.param;
+  const std::string heads = c.n_kv_heads == 4   ? "mha"
+                            : c.n_kv_heads == 1 ? "mqa"
+                                                : "gqa";
+  return std::string(kWindowNames[static_cast<int>(c.windows)]) + "_" + heads +
+         (c.yoco ? "_yoco" : "_own");
+}
+
+// One model, one format.
+class Walk {
+ public:
+  Walk(const LoadedModel& model, KvSpec spec, unsigned seed)
+      : model_(model),
+        spec_(spec),
+        pool_(1 + static_cast<int>(seed % 2)),
+        forward_(model, pool_),
+        rng_(seed) {
+    const ModelConfig& c = model.config;
+    retention_.sink_tokens = c.sink_tokens;
+    for (int i = 0; i < c.n_kv_layers(); ++i) {
+      int window = 0;
+      bool all = false;
+      for (int j = 0; j < c.n_layers; ++j) {
+        if (c.KvLayerOf(j) != i) continue;
+        window = std::max(window, c.SightOf(j).window);
+        all = all || c.SightOf(j).window == 0;
+      }
+      retention_.windows.push_back(all ? 0 : window);
+    }
+  }
+
+  std::unique_ptr<KvSequence> New() const {
+    return std::move(
+        *MakeInPlaceSequence(spec_, kTokens / kBlock + 4, false, retention_));
+  }
+  int Random(int low, int high) {
+    return low + static_cast<int>(rng_() % static_cast<unsigned>(high - low + 1));
+  }
+  std::vector<float> Append(KvSequence& seq,
+                            const std::vector<std::int32_t>& ids, int from,
+                            int to, int step_max) {
+    const auto vocab = static_cast<std::size_t>(model_.config.vocab_size);
+    std::vector<float> logits(static_cast<std::size_t>(to - from) * vocab);
+    for (int at = from; at < to;) {
+      const int n = step_max == 0 ? to - at
+                                  : std::min(to - at, Random(1, step_max));
+      const auto done = forward_.Step(
+          std::span(ids).subspan(static_cast<std::size_t>(at),
+                                 static_cast<std::size_t>(n)),
+          seq, LogitRows::kAll,
+          logits.data() + static_cast<std::size_t>(at - from) * vocab);
+      EXPECT_TRUE(done.ok()) << done.error().message;
+      at += n;
+    }
+    return logits;
+  }
+  std::vector<float> Last(KvSequence& seq, const std::vector<std::int32_t>& ids,
+                          int to) {
+    std::vector<float> logits(static_cast<std::size_t>(model_.config.vocab_size));
+    for (int at = 0; at < to;) {
+      const int n = std::min(to - at, Random(1, 50));
+      EXPECT_TRUE(forward_
+                      .Step(std::span(ids).subspan(static_cast<std::size_t>(at),
+                                                   static_cast<std::size_t>(n)),
+                            seq,
+                            at + n == to ? LogitRows::kLast : LogitRows::kNone,
+                            logits.data())
+                      .ok());
+      at += n;
+    }
+    return logits;
+  }
+  // Cuts to `n` and feeds again what had to go with it.
+  void CutTo(KvSequence& seq, const std::vector<std::int32_t>& ids, int n) {
+    const int kept = seq.RewindableTo(n);
+    seq.Rewind(kept);
+    if (kept < n) Append(seq, ids, kept, n, 30);
+  }
+  const KvSpec& spec() const { return spec_; }
+
+ private:
+  const LoadedModel& model_;
+  KvSpec spec_;
+  KvRetention retention_;
+  ThreadPool pool_;
+  Forward forward_;
+  std::mt19937 rng_;
+};
+
+void ExpectSame(const std::vector<float>& part, const std::vector<float>& want,
+                int from, const std::string& what) {
+  const std::size_t vocab = want.size() / kTokens;
+  ASSERT_EQ(std::memcmp(part.data(),
+                        want.data() + static_cast<std::size_t>(from) * vocab,
+                        part.size() * sizeof(float)),
+            0)
+      << what;
+}
+
+// The root of the mean square difference of each stretch of positions, so that
+// an error at one boundary is not hidden by the rest.
+void ExpectNear(const std::vector<float>& got, const std::vector<double>& want,
+                double bound, const std::string& what) {
+  constexpr int kStretch = 4;
+  const std::size_t n = kStretch * want.size() / kTokens;
+  for (std::size_t first = 0; first + n <= want.size(); first += n) {
+    double squares = 0;
+    for (std::size_t i = first; i < first + n; ++i) {
+      squares += (double{got[i]} - want[i]) * (double{got[i]} - want[i]);
+    }
+    ASSERT_LE(std::sqrt(squares / static_cast<double>(n)), bound)
+        << what << " around position " << first / n * kStretch;
+  }
+}
+
+class KvMatrix : public ::testing::TestWithParam<Case> {};
+
+TEST_P(KvMatrix, EveryFormatAndWayOfArriving) {
+  const Case param = GetParam();
+  ReferenceShape shape;
+  shape.n_kv_heads = param.n_kv_heads;
+  ReferenceModel reference(shape);
+  ModelConfig& config = reference.model.config;
+  if (param.yoco) reference.ShareKv(1);
+  if (param.windows == Windows::kNative) {
+    config.layer_kinds.assign(4, LayerKind{.window = kWindow});
+  } else if (param.windows == Windows::kMixed) {
+    config.layer_kinds.assign(4, LayerKind{});
+    config.layer_kinds[0].window = kWindow;
+    config.layer_kinds[3].window = kBlock + 1;
+  } else if (param.windows == Windows::kStreaming) {
+    config.sink_tokens = kSinks;
+    config.stream_window = kWindow;
+  }
+  std::mt19937 rng(7);
+  std::vector<std::int32_t> ids, wrong;
+  for (int i = 0; i < kTokens; ++i) {
+    ids.push_back(static_cast<std::int32_t>(rng() % 31));
+    wrong.push_back(static_cast<std::int32_t>(rng() % 31));
+  }
+  KvSpec exact{.n_kv_layers = config.n_kv_layers(),
+               .n_kv_heads = config.n_kv_heads,
+               .head_dim = config.head_dim,
+               .block_tokens = kBlock};
+  const auto exact_logits = reference.Logits(ids, exact);
+
+  unsigned seed = 0;
+  for (const Formats& formats : kFormats) {
+    KvSpec spec = exact;
+    spec.key_format = formats.keys;
+    spec.value_format = formats.values;
+    const std::string name = std::string(NameOf(formats.keys)) + "/" +
+                             std::string(NameOf(formats.values));
+    SCOPED_TRACE(name);
+    Walk walk(reference.model, spec, ++seed);
+
+    auto cold = walk.New();
+    const auto want = walk.Append(*cold, ids, 0, kTokens, 0);
+    ExpectNear(want, reference.Logits(ids, spec), formats.bound, "reference");
+    ExpectNear(want, exact_logits, formats.cost, "full precision");
+
+    auto chunked = walk.New();
+    ExpectSame(walk.Append(*chunked, ids, 0, kTokens, 25), want, 0, "chunked");
+    auto single = walk.New();
+    ExpectSame(walk.Append(*single, ids, 0, kTokens, 1), want, 0, "singly");
+
+    // Around every boundary: only the last logits, another continuation cut
+    // off, a fork.
+    for (const int n : {kBlock - 1, kBlock, kBlock + 1, kWindow - 1, kWindow,
+                        kWindow + 1, kTokens - 1}) {
+      SCOPED_TRACE(n);
+      auto seq = walk.New();
+      ExpectSame(walk.Last(*seq, ids, n), want, n - 1, "last only");
+      auto fork = std::move(*seq->Fork());
+      const int more = std::min(kTokens, n + walk.Random(1, 40));
+      walk.Append(*fork, wrong, n, more, 20);
+      ExpectSame(walk.Append(*seq, ids, n, kTokens, 30), want, n, "forked");
+      walk.CutTo(*fork, ids, n);
+      ExpectSame(walk.Append(*fork, ids, n, kTokens, 30), want, n, "rewound");
+    }
+
+    // Stored while it grew, as a session does, and mapped into another one.
+    const int n = walk.Random(kBlock, kTokens - 1);
+    auto source = walk.New();
+    source->SetReleasable(0);
+    walk.Append(*source, ids, 0, n, 30);
+    auto loaded = walk.New();
+    for (int block = 0; block < source->n_blocks(); ++block) {
+      const int m = std::min(kBlock, n - block * kBlock);
+      ASSERT_TRUE(source->HasImage(block, m));
+      const BlockImage image = source->Image(block, m);
+      ASSERT_TRUE(loaded->AppendStored(image.payload, m, image.owner).ok());
+    }
+    ExpectSame(walk.Append(*loaded, ids, n, kTokens, 30), want, n, "loaded");
+  }
+}
+
+std::vector<Case> AllCases() {
+  std::vector<Case> cases;
+  for (const Windows windows : {Windows::kFull, Windows::kNative,
+                                Windows::kMixed, Windows::kStreaming}) {
+    for (const int n_kv_heads : {4, 2, 1}) {
+      for (const bool yoco : {false, true}) {
+        cases.push_back({windows, n_kv_heads, yoco});
+      }
+    }
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, KvMatrix, ::testing::ValuesIn(AllCases()),
+                         NameOfCase);
+
+}  // namespace
+}  // namespace hearth
