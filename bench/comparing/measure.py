@@ -61,24 +61,28 @@ class Hearth:
     def __init__(self, program, threads):
         self.program, self.threads = program, threads
 
-    def command(self, job, model):
-        command = [self.program, "bench", model, "--json", "-r", "1", "--kv",
-                   job.kv, "--threads", str(self.threads), "--prefill",
-                   str(job.more if job.depth else job.prefill), "--decode",
-                   str(job.decode), "--depth", str(job.depth)]
-        return command
-
     def run(self, job, model):
+        """{KV format: figures}, and the largest share that others had."""
+        found, most = {}, 0.0
+        for kv in job.kvs:
+            found[kv], others = self.run_kv(job, model, kv)
+            most = max(most, others)
+        return found, most
+
+    def run_kv(self, job, model, kv):
+        common = [model, "--json", "-r", "1", "--kv", kv, "--threads",
+                  str(self.threads)]
         if job.kind == "start":
-            out, _, others = run(
-                [self.program, "bench", "warm-start", model, "--json", "-r", "1",
-                 "--kv", job.kv, "--threads", str(self.threads), "--lengths",
-                 str(job.depth)])
+            out, _, others = run([self.program, "bench", "warm-start", *common,
+                                  "--lengths", str(job.depth)])
             length = out["lengths"][0]
-            return {arm: length[arm]["first_token_ms"]["median"]
-                    for arm in ("cold", "warm", "hot")} | {
-                        "detail": length}, others
-        out, _, others = run(self.command(job, model))
+            arms = {arm: length[arm]["first_token_ms"]["median"]
+                    for arm in ("cold", "warm", "hot")}
+            return arms | {"detail": length}, others
+        out, _, others = run(
+            [self.program, "bench", *common, "--prefill",
+             str(job.more if job.depth else job.prefill), "--decode",
+             str(job.decode), "--depth", str(job.depth)])
         return out, others
 
 

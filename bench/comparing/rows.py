@@ -14,13 +14,14 @@ class Row:
     peer: callable       # JSON of the peer's process -> value
     target: float | None = None
     higher: bool = True  # better
+    kv: str = "fp16"     # of hearth's processes the one with this KV format
 
 
 @dataclass
 class Job:
     id: str
     model: str
-    kv: str = "fp16"          # hearth's
+    kvs: tuple = ("fp16",)    # hearth's, a process each
     peer_kv: str = "f16"
     kind: str = "speed"       # or "start"
     prefill: int = 0
@@ -70,31 +71,36 @@ def short_jobs():
                 lambda p: p["pp_tps"], target)])
 
 
-def depth_job(model, depth, kv, peer_kv, targets, more=0):
+def depth_rows(model, depth, kv, peer_kv, targets, more):
     shape, kind = names(model)
     what = f"{shape} {kind}, {kv} KV against {peer_kv}"
     tag = f"{model}/{kv}-{peer_kv}"
-    job = Job(f"depth-{depth}/{tag}", model, kv, peer_kv, depth=depth,
-              decode=32 if depth <= 4096 else 16, more=more,
-              long=depth > 4096 or peer_kv != "f16")
-    job.rows = [
-        Row(f"decode-{depth}/{tag}", f"decode at {depth}, {what}", "depth",
-            "tokens/s", lambda h: median(h["decode_tokens_per_s"]),
-            lambda p: p["tg_tps"], targets.get("decode")),
-        Row(f"cold-{depth}/{tag}", f"prefill {depth} cold, {what}", "cold",
-            "s", lambda h: h["depth_prefill_ms"] / 1e3,
-            lambda p: p["depth_prefill_s"], targets.get("cold")
-            and 1 / targets["cold"], higher=False),
-        Row(f"rss-{depth}/{tag}", f"peak memory at {depth}, {what}", "memory",
-            "MB", lambda h: h["peak_rss_bytes"] / 1e6,
-            lambda p: p["peak_rss_mb"] * 1.048576, targets.get("memory"),
-            higher=False)]
+    yield Row(f"decode-{depth}/{tag}", f"decode at {depth}, {what}", "depth",
+              "tokens/s", lambda h: median(h["decode_tokens_per_s"]),
+              lambda p: p["tg_tps"], targets.get("decode"), kv=kv)
+    yield Row(f"cold-{depth}/{tag}", f"prefill of {depth}, {what}", "cold", "s",
+              lambda h: h["depth_prefill_ms"] / 1e3,
+              lambda p: p["depth_prefill_s"],
+              1 / targets["cold"] if "cold" in targets else None,
+              higher=False, kv=kv)
+    yield Row(f"rss-{depth}/{tag}", f"peak memory at {depth}, {what}", "memory",
+              "MB", lambda h: h["peak_rss_bytes"] / 1e6,
+              lambda p: p["peak_rss_mb"] * 1.048576, targets.get("memory"),
+              higher=False, kv=kv)
     if more:
-        job.rows.append(
-            Row(f"more-{depth}/{tag}", f"prefill {more} more at {depth}, {what}",
-                "cold", "tokens/s",
-                lambda h: median(h["prefill_tokens_per_s"]),
-                lambda p: p["pd_tps"], targets.get("more")))
+        yield Row(f"more-{depth}/{tag}",
+                  f"prefill of {more} more at {depth}, {what}", "cold",
+                  "tokens/s", lambda h: median(h["prefill_tokens_per_s"]),
+                  lambda p: p["pd_tps"], targets.get("more"), kv=kv)
+
+
+def depth_job(model, depth, peer_kv, targets, more=0):
+    """targets: {hearth's KV format: {figure: ratio}}"""
+    job = Job(f"depth-{depth}/{model}/{peer_kv}", model, tuple(targets), peer_kv,
+              depth=depth, decode=32 if depth <= 4096 else 16, more=more,
+              long=depth > 4096 or peer_kv != "f16")
+    for kv, wanted in targets.items():
+        job.rows += depth_rows(model, depth, kv, peer_kv, wanted, more)
     return job
 
 
@@ -113,14 +119,14 @@ def all_jobs():
     jobs = list(short_jobs())
     q8 = "q05b-q8_0"
     jobs += [
-        depth_job(q8, 4096, "fp16", "f16", {"decode": 1.7}),
-        depth_job(q8, 4096, "int8", "f16", {"decode": 1.8}),
-        depth_job(q8, 4096, "int8", "q8_0", {"cold": 4}),
-        depth_job(q8, 16384, "fp16", "f16",
-                  {"decode": 4, "memory": 0.8, "more": 3}, more=512),
-        depth_job(q8, 16384, "int8", "f16", {"decode": 4.5}),
-        depth_job("q05b-q4_0", 16384, "fp16", "f16",
-                  {"cold": 2, "memory": 0.8}),
+        depth_job(q8, 4096, "f16", {"fp16": {"decode": 1.7},
+                                    "int8": {"decode": 1.8}}),
+        depth_job(q8, 4096, "q8_0", {"int8": {"cold": 4}}),
+        depth_job(q8, 16384, "f16",
+                  {"fp16": {"decode": 4, "memory": 0.8, "more": 3},
+                   "int8": {"decode": 4.5}}, more=512),
+        depth_job("q05b-q4_0", 16384, "f16",
+                  {"fp16": {"cold": 2, "memory": 0.8}}),
         start_job("q05b-q4_0", 512),
         start_job("q05b-q4_0", 4096),
     ]

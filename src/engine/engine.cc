@@ -320,6 +320,7 @@ Result<std::unique_ptr<EngineParts>> OpenParts(
   EngineParts& parts = *owned;
   parts.options = options;
   HEARTH_ASSIGN(parts.model, LoadAny(options.model_path));
+  parts.prefetch = std::make_unique<WeightPrefetch>(parts.model);
   RoundRope(options.rope_rounding, parts.model.config.rope);
   HEARTH_ASSIGN(parts.prompt_cache, PromptCache::Open(options));
   const std::string cache_dir =

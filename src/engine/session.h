@@ -12,6 +12,7 @@
 #include "engine/drafter.h"
 #include "engine/prompt_cache.h"
 #include "engine/speculation.h"
+#include "engine/weight_prefetch.h"
 #include "hearth/engine.h"
 #include "model/forward.h"
 #include "text/tokenizer.h"
@@ -24,6 +25,7 @@ inline constexpr int kUnboundedContext = 1 << 30;
 // What sessions share; owned by the engine, which outlives them.
 struct EngineParts {
   LoadedModel model;
+  std::unique_ptr<WeightPrefetch> prefetch;  // of `model`
   std::shared_ptr<const Tokenizer> tokenizer;
   std::shared_ptr<ThreadPool> pool;  // a draft model's too
   std::unique_ptr<Forward> forward;

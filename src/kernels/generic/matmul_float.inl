@@ -7,8 +7,8 @@
 // outputs once a chunk of k, keep the lanes of unfinished sums in scratch, and
 // reduce sixteen outputs at a time. The order of additions is the same.
 
-inline constexpr std::int64_t kChunk = 512;  // k values of a panel: 32 KiB
-inline constexpr int kBlockRows = 96;        // rows that share a panel
+inline constexpr std::int64_t kChunk = 1024;  // k values of a panel: 64 KiB
+inline constexpr int kBlockRows = 256;        // rows that share a panel
 
 // acc[r][c] += the lanes of weights c times row r over k in [0, n), n a
 // multiple of 16.
