@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <mutex>
 #include <utility>
@@ -18,6 +19,7 @@ struct BlockPool::Arena {
   std::size_t block_bytes = 0;
   std::size_t slot_bytes = 0;  // block_bytes rounded up to pages
   int n_slots = 0;
+  int n_spare = 0;  // of them
   bool preallocated = false;
   std::mutex mutex;
   std::vector<int> free_slots;  // taken from the back
@@ -29,7 +31,7 @@ struct BlockPool::Arena {
   }
 
   void Release(int slot) {
-    if (!preallocated) {
+    if (!preallocated || slot >= n_slots - n_spare) {
       ::madvise(base + static_cast<std::size_t>(slot) * slot_bytes, slot_bytes,
                 MADV_DONTNEED);
     }
@@ -56,14 +58,15 @@ void Block::Discard(std::size_t offset, std::size_t size) {
 }
 
 Result<BlockPool> BlockPool::Reserve(std::size_t block_bytes, int n_blocks,
-                                     bool preallocate) {
-  HEARTH_CHECK(block_bytes > 0 && n_blocks > 0);
+                                     bool preallocate, int n_spare) {
+  HEARTH_CHECK(block_bytes > 0 && n_blocks > 0 && n_spare >= 0);
+  const int n_slots = n_blocks + n_spare;
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   auto arena = std::make_shared<Arena>();
   arena->block_bytes = block_bytes;
   arena->slot_bytes = (block_bytes + page - 1) / page * page;
   const auto total =
-      CheckedMul(arena->slot_bytes, static_cast<std::uint64_t>(n_blocks));
+      CheckedMul(arena->slot_bytes, static_cast<std::uint64_t>(n_slots));
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   void* base = total.has_value() ? ::mmap(nullptr, *total,
                                           PROT_READ | PROT_WRITE, flags, -1, 0)
@@ -75,23 +78,25 @@ Result<BlockPool> BlockPool::Reserve(std::size_t block_bytes, int n_blocks,
                 " bytes: " + ErrnoText(errno) + "; lower --context"};
   }
   arena->base = static_cast<std::byte*>(base);
-  arena->n_slots = n_blocks;
+  arena->n_slots = n_slots;
+  arena->n_spare = n_spare;
   arena->preallocated = preallocate;
-  if (preallocate &&
-      ::madvise(base, *total, MADV_POPULATE_WRITE) != 0) {
+  const std::size_t wanted =
+      arena->slot_bytes * static_cast<std::size_t>(n_blocks);
+  if (preallocate && ::madvise(base, wanted, MADV_POPULATE_WRITE) != 0) {
     if (errno != EINVAL) {
       return {Code::kResourceFull,
-              "cannot preallocate " + std::to_string(*total) +
+              "cannot preallocate " + std::to_string(wanted) +
                   " bytes of KV: " + ErrnoText(errno) +
                   "; lower --context or leave --kv-preallocate out"};
     }
     // Kernels before 5.14: touch every page.
-    for (std::uint64_t i = 0; i < *total; i += page) {
+    for (std::size_t i = 0; i < wanted; i += page) {
       arena->base[i] = std::byte{0};
     }
   }
-  arena->free_slots.reserve(static_cast<std::size_t>(n_blocks));
-  for (int slot = n_blocks - 1; slot >= 0; --slot) {
+  arena->free_slots.reserve(static_cast<std::size_t>(n_slots));
+  for (int slot = n_slots - 1; slot >= 0; --slot) {
     arena->free_slots.push_back(slot);
   }
   return BlockPool(std::move(arena));
@@ -120,7 +125,8 @@ Result<std::shared_ptr<Block>> BlockPool::Allocate() {
 }
 
 std::size_t BlockPool::block_bytes() const { return arena_->block_bytes; }
-int BlockPool::capacity() const { return arena_->n_slots; }
+int BlockPool::capacity() const { return arena_->n_slots - arena_->n_spare; }
+int BlockPool::n_spare() const { return arena_->n_spare; }
 bool BlockPool::preallocated() const { return arena_->preallocated; }
 
 int BlockPool::n_in_use() const {
@@ -129,7 +135,7 @@ int BlockPool::n_in_use() const {
 }
 
 std::uint64_t BlockPool::committed_bytes() const {
-  const int n = preallocated() ? capacity() : n_in_use();
+  const int n = preallocated() ? std::max(capacity(), n_in_use()) : n_in_use();
   return static_cast<std::uint64_t>(n) * arena_->slot_bytes;
 }
 

@@ -44,10 +44,12 @@ class Block {
 
 class BlockPool {
  public:
-  // Reserves room for `n_blocks` blocks of `block_bytes`. With `preallocate`
-  // every page is faulted in now, so that no later step waits for one.
+  // Reserves room for `n_blocks` blocks of `block_bytes`, and for `n_spare` more
+  // that are in use only while someone else (a save in progress) holds blocks
+  // that their sequence has dropped. With `preallocate` every page of the
+  // n_blocks is faulted in now, so that no later step waits for one.
   static Result<BlockPool> Reserve(std::size_t block_bytes, int n_blocks,
-                                   bool preallocate);
+                                   bool preallocate, int n_spare = 0);
 
   // A block of undefined content; kResourceFull when all are in use. The block
   // goes back when its last reference does, and its memory to the system
@@ -55,7 +57,8 @@ class BlockPool {
   Result<std::shared_ptr<Block>> Allocate();
 
   std::size_t block_bytes() const;
-  int capacity() const;
+  int capacity() const;  // without the spare ones
+  int n_spare() const;
   int n_in_use() const;
   bool preallocated() const;
   // Anonymous memory that this pool holds resident: blocks in use, or the whole

@@ -134,7 +134,8 @@ class InPlaceSequence final : public KvSequence {
     // space costs nothing, and blocks keep the pool they came from alive.
     HEARTH_ASSIGN(BlockPool pool, BlockPool::Reserve(pool_.block_bytes(),
                                                      pool_.capacity(),
-                                                     /*preallocate=*/false));
+                                                     /*preallocate=*/false,
+                                                     pool_.n_spare()));
     HEARTH_ASSIGN(TailBlocks tails, tails_.Fork(n_tokens_));
     auto fork = std::make_unique<InPlaceSequence>(
         spec_, retention_, std::move(pool), std::move(tails));
@@ -264,11 +265,11 @@ class InPlaceSequence final : public KvSequence {
 
 Result<std::unique_ptr<KvSequence>> MakeInPlaceSequence(
     const KvSpec& spec, int n_blocks, bool preallocate,
-    const KvRetention& retention) {
+    const KvRetention& retention, int n_spare) {
   HEARTH_ASSIGN(
       BlockPool pool,
       BlockPool::Reserve(KvLayout(spec, spec.block_tokens).block_bytes(),
-                         n_blocks, preallocate));
+                         n_blocks, preallocate, n_spare));
   HEARTH_ASSIGN(TailBlocks tails, TailBlocks::Make(spec));
   return std::unique_ptr<KvSequence>(std::make_unique<InPlaceSequence>(
       spec, retention, std::move(pool), std::move(tails)));

@@ -74,11 +74,12 @@ class KvSequence : public KvPort {
 };
 
 // Grows in place; the product's way. Room for `n_blocks` blocks in memory at
-// once: address space is reserved now, memory taken as it is written, or now
-// with `preallocate`.
+// once, and for `n_spare` that it has dropped while others still hold them:
+// address space is reserved now, memory taken as it is written, or now with
+// `preallocate`.
 Result<std::unique_ptr<KvSequence>> MakeInPlaceSequence(
     const KvSpec& spec, int n_blocks, bool preallocate,
-    const KvRetention& retention = {});
+    const KvRetention& retention = {}, int n_spare = 0);
 
 // The reference that the in-place way is checked against: one buffer per layer
 // that is allocated anew and copied at every append, as the seed did. Lets go

@@ -45,8 +45,13 @@ Result<std::unique_ptr<KvSequence>> EngineParts::NewSequence() const {
   if (options.kv_growth == KvGrowth::kConcat) {
     return MakeConcatSequence(spec, context_tokens);
   }
+  // What was dropped may still be on its way to the store: a queue full of it.
+  const std::size_t n_spare =
+      prompt_cache == nullptr
+          ? 0
+          : kSaveQueueBytesMax / KvLayout(spec, spec.block_tokens).block_bytes();
   return MakeInPlaceSequence(spec, n_kv_blocks(), options.kv_preallocate,
-                             retention);
+                             retention, static_cast<int>(n_spare) + 2);
 }
 
 bool EngineParts::forgets() const {
@@ -58,9 +63,7 @@ int EngineParts::n_kv_blocks() const {
   const auto blocks = [this](std::int64_t n_tokens) {
     return (n_tokens + spec.block_tokens - 1) / spec.block_tokens;
   };
-  // Two blocks beyond the context: a rewound sealed block is copied before it
-  // is written, while the original may still be on its way to the store.
-  std::int64_t n = blocks(context_tokens) + 2;
+  std::int64_t n = blocks(context_tokens);
   if (forgets()) {
     const int window =
         *std::max_element(retention.windows.begin(), retention.windows.end());
