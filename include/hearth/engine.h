@@ -24,6 +24,13 @@
 
 namespace hearth {
 
+// One thing that a model's KV cache can do, or the reason why not.
+struct Capability {
+  std::string name;
+  bool supported = false;
+  std::string note;
+};
+
 struct ModelInfo {
   std::string path;         // empty: the embedded model
   std::string file_format;  // "GGUF v3", "safetensors", ...
@@ -38,6 +45,7 @@ struct ModelInfo {
   // KV bytes per token for every storage format.
   std::vector<std::pair<std::string, std::uint64_t>> kv_bytes_per_token;
   std::vector<std::pair<std::string, std::uint64_t>> tensor_types;  // and counts
+  std::vector<Capability> capabilities;
 };
 
 // How a prompt was obtained.

@@ -1,4 +1,5 @@
 // hearth inspect: what a model file is.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -34,6 +35,10 @@ std::string AsJson(const ModelInfo& info) {
   }
   for (const auto& [type, count] : info.tensor_types) {
     json["tensors"][type] = count;
+  }
+  for (const Capability& c : info.capabilities) {
+    json["capabilities"].push_back(
+        {{"name", c.name}, {"supported", c.supported}, {"note", c.note}});
   }
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
@@ -72,6 +77,12 @@ std::string AsText(const ModelInfo& info) {
            std::to_string(bytes) + " bytes/token, " +
                HumanBytes(bytes * static_cast<std::uint64_t>(info.context_length)) +
                " at full context");
+  }
+  text += "\nKV cache\n";
+  for (const Capability& c : info.capabilities) {
+    std::string row = "  " + c.name;
+    row.resize(std::max<std::size_t>(row.size() + 1, 25), ' ');
+    text += row + (c.supported ? "yes  " : "no   ") + c.note + "\n";
   }
   return text;
 }

@@ -9,6 +9,7 @@
 
 #include "engine/default_model.h"
 #include "engine/engine_impl.h"
+#include "engine/kv_setup.h"
 #include "engine/session.h"
 #include "engine/tokenizer_cache.h"
 #include "engine/tokenizer_factory.h"
@@ -29,32 +30,6 @@ Result<LoadedModel> LoadAny(const std::string& path) {
     return LoadTinygptFromMemory(DefaultModelBytes(), kDefaultModelLabel);
   }
   return LoadModel(path);
-}
-
-KvFormat FormatOf(KvStorage storage) {
-  switch (storage) {
-    case KvStorage::kFp16:
-      return KvFormat::kF16;
-    case KvStorage::kBf16:
-      return KvFormat::kBF16;
-    case KvStorage::kInt8:
-      return KvFormat::kInt8;
-    case KvStorage::kInt4:
-      return KvFormat::kInt4;
-    case KvStorage::kFp32:
-      break;
-  }
-  return KvFormat::kF32;
-}
-
-KvSpec SpecOf(const ModelConfig& config, KvFormat keys, KvFormat values,
-              int block_tokens) {
-  return {.n_kv_layers = config.n_kv_layers(),
-          .n_kv_heads = config.n_kv_heads,
-          .head_dim = config.head_dim,
-          .key_format = keys,
-          .value_format = values,
-          .block_tokens = block_tokens};
 }
 
 ModelInfo Describe(const LoadedModel& model) {
@@ -87,6 +62,7 @@ ModelInfo Describe(const LoadedModel& model) {
         NameOf(format),
         SpecOf(c, format, format, kDefaultBlockTokens).bytes_per_token());
   }
+  info.capabilities = CapabilitiesOf(c);
   return info;
 }
 
@@ -153,60 +129,6 @@ Result<void> CheckOptions(const EngineOptions& options) {
                 std::to_string(Forward::kStepTokensMax) + " tokens"};
   }
   return {};
-}
-
-// The concat reference is for the formats and models whose growth it shows.
-Result<void> CheckConcat(const EngineParts& parts) {
-  if (parts.options.kv_growth != KvGrowth::kConcat) return {};
-  if (parts.spec.quantised()) {
-    return {Code::kInvalidArgument,
-            "--kv-growth concat keeps fp32, fp16 and bf16 only: a quantised "
-            "cache is made of sealed blocks; use in-place"};
-  }
-  return {};
-}
-
-// Sinks and a window in front of what the file says.
-Result<void> SetStreaming(const EngineOptions& options, ModelConfig& config) {
-  const int sink = options.streaming_sink;
-  const int window = options.streaming_window;
-  if (window == 0 && sink == 0) return {};
-  if (window < 1 || sink < 0) {
-    return {Code::kInvalidArgument,
-            "--streaming-llm-sink and --streaming-llm-window go together: at "
-            "least 0 sink tokens and 1 window token"};
-  }
-  if (config.learned_positions) {
-    return {Code::kUnsupported,
-            "--streaming-llm-window: " + config.name +
-                " has learned positions, which are part of what a token's key "
-                "is made of and cannot be moved when older tokens go; a model "
-                "with rotary positions can stream"};
-  }
-  if (std::int64_t{sink} + window > config.context_length) {
-    return {Code::kInvalidArgument,
-            "--streaming-llm-sink plus --streaming-llm-window are " +
-                std::to_string(std::int64_t{sink} + window) +
-                " tokens and the model was trained on " +
-                std::to_string(config.context_length)};
-  }
-  config.sink_tokens = sink;
-  config.stream_window = window;
-  return {};
-}
-
-// A KV layer keeps what any layer that reads it sees.
-KvRetention RetentionOf(const ModelConfig& config) {
-  KvRetention retention;
-  retention.sink_tokens = config.sink_tokens;
-  retention.windows.assign(static_cast<std::size_t>(config.n_kv_layers()), -1);
-  for (int i = 0; i < config.n_layers; ++i) {
-    int& window =
-        retention.windows[static_cast<std::size_t>(config.KvLayerOf(i))];
-    const int seen = config.SightOf(i).window;
-    window = window == 0 || seen == 0 ? 0 : std::max(window, seen);
-  }
-  return retention;
 }
 
 // A whole preallocated context must fit into the memory that is there.
@@ -349,7 +271,7 @@ Result<std::unique_ptr<EngineParts>> OpenParts(
                 ": the model has learned positions for " +
                 std::to_string(config.context_length) + " tokens only"};
   }
-  HEARTH_TRY(CheckConcat(parts));
+  HEARTH_TRY(CheckConcat(options, parts.spec));
   HEARTH_TRY(CheckPreallocation(parts));
   parts.pool = pool != nullptr
                    ? std::move(pool)

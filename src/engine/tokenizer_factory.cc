@@ -118,6 +118,11 @@ Result<std::unique_ptr<Tokenizer>> MakeTokenizer(const LoadedModel& model) {
     case TokenizerSource::kDirectory:
       break;
   }
+  if (model.tokenizer_dir.empty()) {
+    return {Code::kNotFound,
+            model.path + ": the model needs its tokenizer; put the "
+                         "tokenizer.json that belongs to it beside its weights"};
+  }
   const std::string path = model.tokenizer_dir + "/tokenizer.json";
   auto tokenizer = MakeTokenizerFromJsonFile(path);
   if (!tokenizer.ok() && tokenizer.error().code == Code::kNotFound) {
