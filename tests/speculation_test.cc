@@ -179,6 +179,36 @@ TEST(Speculation, GreedyTextIsThatOfPlainDecoding) {
   }
 }
 
+// A guess that is dropped must not have sealed a block, and must not have made a
+// window let go of what is needed without it.
+TEST(Speculation, QuantisedBlocksAndWindowsKeepTheText) {
+  for (const KvStorage storage :
+       {KvStorage::kFp16, KvStorage::kInt8, KvStorage::kInt4}) {
+    for (const int window : {0, 40}) {
+      EngineOptions options{.model_path = kStories260K, .n_threads = 1};
+      options.kv_storage = storage;
+      options.block_tokens = 16;
+      options.streaming_window = window;
+      options.streaming_sink = window > 0 ? 2 : 0;
+      SCOPED_TRACE(std::string(NameOf(storage)) + " window " +
+                   std::to_string(window));
+      const auto plain = Open(options);
+      const auto ids = *plain->codec().Encode(
+          "Tim had a red ball. Tim had a red ball. Tim had a", true);
+      for (const std::string& draft :
+           {std::string("prompt-lookup"), kStories260K}) {
+        options.draft = draft;
+        const auto speculative = Open(options);
+        ASSERT_NE(speculative, nullptr);
+        ExpectSameAsPlain(*plain, *speculative, ids, {3, 60}, "upon");
+        auto session = Synced(*speculative, ids);
+        EXPECT_GT(session->Generate(Greedy(40), nullptr)->speculation.accepted,
+                  4);
+      }
+    }
+  }
+}
+
 // A guess without a draw is kept by an ordinary draw.
 TEST(Speculation, LookupKeepsTheTextOfASeedAtAnyTemperature) {
   const std::string prompt = "One two three four. One two three four. One two";

@@ -477,7 +477,7 @@ TEST(Attention, QuantisedTilesGiveTheSameBitsOnEveryIsaAndAlone) {
   const std::vector<int> visible = {9, 12, 64, 42, 64, 64, 64, 3, 64, 50, 34};
   const auto n_rows = static_cast<int>(begin.size());
   for (const Formats& formats : kQuantised) {
-    for (const int head_dim : {1, 12, 16, 20, 64, 80, 96, 128}) {
+    for (const int head_dim : {1, 12, 16, 20, 64, 80, 96, 128, 256}) {
       TestTile tile(formats, head_dim, 64);
       tile.Fill(64, 1);
       const auto dim = static_cast<std::size_t>(head_dim);
