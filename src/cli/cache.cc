@@ -280,7 +280,7 @@ void AddCache(CLI::App& app, int& exit_code) {
                   "default: the model inside the program");
   auto* prompt = why->add_option("--prompt,-p", args->prompt);
   why->add_option("--prompt-file,-f", args->prompt_file)->excludes(prompt);
-  why->add_option("--kv-quantize", args->base.kv_quantize)->capture_default_str();
+  args->base.AddKvFormat(*why);
   why->add_option("--cache-namespace", args->base.engine.cache_namespace);
 }
 
