@@ -1,7 +1,9 @@
 """Runs one process of either side and tells how disturbed it was."""
 
+import http.client
 import json
 import os
+import random
 import resource
 import shutil
 import subprocess
@@ -58,6 +60,9 @@ def run(command, env=None):
 class Hearth:
     name = "hearth"
 
+    def does(self, job):
+        return True
+
     def __init__(self, program, threads):
         self.program, self.threads = program, threads
 
@@ -72,7 +77,7 @@ class Hearth:
     def run_kv(self, job, model, kv):
         common = [model, "--json", "-r", "1", "--kv", kv, "--threads",
                   str(self.threads)]
-        if job.kind == "start":
+        if job.kind != "speed":
             out, _, others = run([self.program, "bench", "warm-start", *common,
                                   "--lengths", str(job.depth)])
             length = out["lengths"][0]
@@ -105,6 +110,9 @@ class Peer:
             self.start = [os.path.join(tools, "peer"), self.driver, lib]
             self.env = {"PEER_BACKENDS": lib + "/ggml/backends0"}
 
+    def does(self, job):
+        return job.kind != "server"
+
     def run(self, job, model):
         command = self.start + [model, "-t", str(self.threads), "-ctk",
                                 job.peer_kv]
@@ -125,3 +133,78 @@ class Peer:
         finally:
             shutil.rmtree(folder)
         return {"cold": cold, "hot": hot, "detail": out}, others
+
+
+class PeerServer:
+    """The peer's server with a slot file: the way its users keep a prompt."""
+
+    name = "server"
+    PORT = 18080
+
+    def __init__(self, tools, threads):
+        self.tools, self.threads = tools, threads
+
+    def does(self, job):
+        return job.kind == "server"
+
+    def call(self, how, path, body=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.PORT,
+                                                timeout=1800)
+        connection.request(how, path, json.dumps(body) if body else None,
+                           {"Content-Type": "application/json"})
+        reply = connection.getresponse()
+        reply.read()
+        connection.close()
+        return reply.status
+
+    def launch(self, job, model, folder):
+        process = subprocess.Popen(
+            [os.path.join(self.tools, "peer"), "llama-server", "-m", model, "-t",
+             str(self.threads), "-c", str(job.depth + 256), "-np", "1", "-fa",
+             "on", "-ctk", job.peer_kv, "-ctv", job.peer_kv, "--host",
+             "127.0.0.1", "--port", str(self.PORT), "--slot-save-path", folder],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None:
+            try:
+                if self.call("GET", "/health") == 200:
+                    return process
+            except OSError:
+                pass
+            time.sleep(0.005)
+        raise Failed("llama-server ended at once")
+
+    def one_token(self, prompt):
+        status = self.call("POST", "/completion", {
+            "prompt": prompt, "n_predict": 1, "temperature": 0,
+            "cache_prompt": True, "id_slot": 0, "ignore_eos": True})
+        if status != 200:
+            raise Failed(f"llama-server answered {status}")
+
+    def run(self, job, model):
+        generator = random.Random(job.depth)
+        prompt = [generator.randrange(1000, 30000) for _ in range(job.depth)]
+        folder = tempfile.mkdtemp(prefix="hearth-peer-")
+        figures, before, busy0 = {}, time.monotonic(), busy()
+        cpu0 = resource.getrusage(resource.RUSAGE_CHILDREN)
+        try:
+            for arm in ("cold", "hot"):
+                start = time.monotonic()
+                process = self.launch(job, model, folder)
+                ready = time.monotonic() - start
+                if arm == "hot":
+                    self.call("POST", "/slots/0?action=restore",
+                              {"filename": "slot"})
+                self.one_token(prompt)
+                figures[arm] = 1e3 * (time.monotonic() - start)
+                figures[arm + "_ready"] = 1e3 * ready
+                if arm == "cold":
+                    self.call("POST", "/slots/0?action=save",
+                              {"filename": "slot"})
+                process.terminate()
+                process.wait()
+        finally:
+            shutil.rmtree(folder)
+        cpu1 = resource.getrusage(resource.RUSAGE_CHILDREN)
+        own = cpu1.ru_utime + cpu1.ru_stime - cpu0.ru_utime - cpu0.ru_stime
+        wall = time.monotonic() - before
+        return figures, max(0.0, busy() - busy0 - own) / wall / CORES

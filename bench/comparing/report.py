@@ -107,7 +107,7 @@ def over_depth(rows, plots):
 def over_length(rows, plots):
     series = {}
     for row in rows:
-        at = re.fullmatch(r"(hot|cold-start)-(\d+)/.*", row["id"])
+        at = re.fullmatch(r"(hot|cold-start)-(\d+)/[^/]+", row["id"])
         if at is None:
             continue
         for name, value in pair(row).items():

@@ -23,7 +23,7 @@ class Job:
     model: str
     kvs: tuple = ("fp16",)    # hearth's, a process each
     peer_kv: str = "f16"
-    kind: str = "speed"       # or "start"
+    kind: str = "speed"       # "start", or "server": against the peer's server
     prefill: int = 0
     decode: int = 0
     depth: int = 0
@@ -104,15 +104,16 @@ def depth_job(model, depth, peer_kv, targets, more=0):
     return job
 
 
-def start_job(model, n):
-    shape, kind = names(model)
-    tag = f"{n}/{model}"
-    return Job(f"start-{tag}", model, kind="start", depth=n, long=n > 4096, rows=[
-        Row(f"hot-{tag}", f"hot start, {n} tokens, {shape} {kind}", "ttft", "ms",
+def start_job(model, n, kind="start"):
+    shape, number = names(model)
+    tag = f"{n}/{model}" + ("/server" if kind == "server" else "")
+    what = f"{n} tokens, {shape} {number}" + (
+        ", against its server" if kind == "server" else "")
+    return Job(f"start-{tag}", model, kind=kind, depth=n, long=n > 4096, rows=[
+        Row(f"hot-{tag}", f"hot start, {what}", "ttft", "ms",
             lambda h: h["hot"], lambda p: p["hot"], 1 / 20, higher=False),
-        Row(f"cold-start-{tag}", f"cold start, {n} tokens, {shape} {kind}",
-            "ttft", "ms", lambda h: h["cold"], lambda p: p["cold"],
-            higher=False)])
+        Row(f"cold-start-{tag}", f"cold start, {what}", "ttft", "ms",
+            lambda h: h["cold"], lambda p: p["cold"], higher=False)])
 
 
 def all_jobs():
@@ -129,5 +130,6 @@ def all_jobs():
                   {"fp16": {"cold": 2, "memory": 0.8}}),
         start_job("q05b-q4_0", 512),
         start_job("q05b-q4_0", 4096),
+        start_job("q05b-q4_0", 4096, "server"),
     ]
     return jobs
