@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/thread_pool.h"
 #include "store/layout.h"
 #include "store/prompt_file.h"
 #include "store/root.h"
@@ -29,6 +30,19 @@ struct DirStore::Search {
             ChildId(parent, of),
             of};
   }
+  // Of the next n blocks of `step` tokens.
+  std::vector<BlockQuery> Queries(std::size_t n, std::size_t step) const {
+    std::vector<BlockQuery> queries;
+    Digest behind = parent;
+    for (std::size_t k = 0; k < n; ++k) {
+      const auto of = rest().subspan(k * step, step);
+      const Digest id = ChildId(behind, of);
+      queries.push_back({identity.model_id, identity.format_id, root_id, behind,
+                         id, of});
+      behind = id;
+    }
+    return queries;
+  }
   // The last use of the block found next.
   std::int64_t Stamp() const { return StampAt(now_ns, match.blocks.size()); }
   void Take(StoredBlock block) {
@@ -39,6 +53,10 @@ struct DirStore::Search {
 };
 
 namespace {
+
+// Blocks that are opened at once, and by how many threads at most.
+constexpr std::size_t kReadAhead = 16;
+constexpr int kReadersMax = 8;
 
 // Block ids kept in memory to know the chain in use; some 100 bytes each.
 constexpr std::size_t kRememberedMax = std::size_t{1} << 20;
@@ -171,35 +189,79 @@ void DirStore::FindFullBlocks(Search& search, const Directory& root) {
                                    : blocks.error().message;
     return;
   }
+  std::optional<ThreadPool> readers;
   while (search.rest().size() >= step) {
-    const BlockQuery query = search.Query(search.rest().first(step));
-    const std::string where =
-        TokenRange(static_cast<std::size_t>(search.match.n_tokens), step);
-    auto folder = blocks->Sub(BlockFolder(query.block_id));
-    if (!folder.ok()) {
-      const bool absent = folder.error().code == Code::kNotFound;
-      search.match.miss_reason =
-          absent ? where + " are not stored" : folder.error().message;
-      if (!absent) search.match.warnings.push_back(folder.error().message);
-      return;
+    // Reading and verifying costs more than all the rest of a hot start: as
+    // many at once as there are processors, once a first hit shows that there
+    // is something to find.
+    const std::size_t n =
+        search.match.blocks.empty()
+            ? 1
+            : std::min(search.rest().size() / step, kReadAhead);
+    const std::vector<BlockQuery> queries = search.Queries(n, step);
+    std::vector<OpenedBlock> opened(n);
+    const auto open = [&](std::int64_t at, int) {
+      const auto k = static_cast<std::size_t>(at);
+      opened[k] = OpenBlock(*blocks, search, queries[k]);
+    };
+    if (n == 1) {
+      open(0, 0);
+    } else {
+      if (!readers.has_value()) {
+        readers.emplace(std::min(AvailableCpus(), kReadersMax));
+      }
+      readers->ParallelFor(static_cast<std::int64_t>(n), open);
     }
-    auto block = OpenBlockFile(*folder, search, query);
-    if (!block.ok()) {
-      const Error& error = block.error();
-      search.match.miss_reason = error.code == Code::kNotFound
-                                     ? where + " are not stored"
-                                     : where + ": " + error.message;
+    for (std::size_t k = 0; k < n; ++k) {
+      if (!TakeBlock(search, queries[k], std::move(opened[k]))) return;
+    }
+  }
+}
+
+DirStore::OpenedBlock DirStore::OpenBlock(const Directory& blocks,
+                                          const Search& search,
+                                          const BlockQuery& query) const {
+  OpenedBlock opened;
+  auto folder = blocks.Sub(BlockFolder(query.block_id));
+  if (!folder.ok()) {
+    opened.error = folder.error();
+    return opened;
+  }
+  auto block = OpenBlockFile(*folder, search, query);
+  opened.folder = std::move(*folder);
+  if (block.ok()) {
+    opened.block = std::move(*block);
+  } else {
+    opened.error = block.error();
+  }
+  return opened;
+}
+
+bool DirStore::TakeBlock(Search& search, const BlockQuery& query,
+                         OpenedBlock opened) {
+  if (!opened.block.has_value()) {
+    const std::string where = TokenRange(
+        static_cast<std::size_t>(search.match.n_tokens), query.tokens.size());
+    const Error& error = opened.error;
+    if (error.code == Code::kNotFound) {
+      search.match.miss_reason = where + " are not stored";
+    } else if (!opened.folder.has_value()) {
+      search.match.miss_reason = error.message;
+      search.match.warnings.push_back(error.message);
+    } else {
+      search.match.miss_reason = where + ": " + error.message;
       if (IsDefect(error)) {
-        SetAside(*folder, BlockName(query.block_id), error,
+        SetAside(*opened.folder, BlockName(query.block_id), error,
                  search.match.warnings);
       }
-      return;
     }
-    // Without write permission there is just no stamp.
-    (void)folder->Touch(BlockName(query.block_id), search.Stamp());
-    Remember(query.block_id, query.parent_id);
-    search.Take(std::move(block).value());
+    return false;
   }
+  // Without write permission there is just no stamp.
+  (void)opened.folder->Touch(BlockName(query.block_id), search.Stamp());
+  Remember(query.block_id, query.parent_id);
+  search.Take(std::move(*opened.block));
+  return true;
 }
 
 Result<StoredBlock> DirStore::OpenBlockFile(const Directory& folder,

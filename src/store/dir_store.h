@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -69,6 +70,17 @@ class DirStore : public KvStore {
                               const std::string& name) const;
   // What a whole miss may be due to: other keys than those of the entries.
   std::string KeyNote(const Directory& root) const;
+  // A block's file, opened and verified, or why not. No folder: it is the folder
+  // that could not be opened.
+  struct OpenedBlock {
+    std::optional<Directory> folder;
+    std::optional<StoredBlock> block;
+    Error error = {};
+  };
+  OpenedBlock OpenBlock(const Directory& blocks, const Search& search,
+                        const BlockQuery& query) const;
+  // False when the search ends here.
+  bool TakeBlock(Search& search, const BlockQuery& query, OpenedBlock opened);
   Result<StoredBlock> OpenBlockFile(const Directory& folder,
                                     const Search& search,
                                     const BlockQuery& query) const;
