@@ -23,6 +23,10 @@ namespace {
 const std::string kDefaultModel =
     kTestData + "/../../models/hearth-stories-10m.tinygpt";
 
+// Draft heads trained for it.
+const std::string kDefaultHeads =
+    kTestData + "/../../models/hearth-stories-10m.heads";
+
 GenerateOptions Greedy(int n) {
   return {.n_tokens_max = n, .sampling = {.temperature = 0}};
 }
@@ -139,7 +143,9 @@ TEST(Speculation, GreedyTextIsThatOfPlainDecoding) {
        "upon"},
       {"",
        "Once there was a dog. The dog said: woof. The cat said: meow. The dog ",
-       {{"lookup", "prompt-lookup", 5}, {"itself", kDefaultModel, 20}},
+       {{"lookup", "prompt-lookup", 5},
+        {"itself", kDefaultModel, 20},
+        {"trained heads", kDefaultHeads, 10}},
        {25},
        "cow"},
       {tiny,
