@@ -52,7 +52,7 @@ struct ModelInfo {
 struct SyncReport {
   int prompt_tokens = 0;
   int reused_tokens = 0;       // not computed again
-  std::string reuse_tier;      // "none", "memory", "disk", "file"
+  std::string reuse_tier;      // "none", "memory", "disk", "file", "remote"
   std::string miss_reason;     // why not more; empty when all was reused
   std::vector<std::string> warnings;  // damaged files set aside, ...
   double lookup_ms = 0;        // finding, verifying and mapping

@@ -18,6 +18,9 @@ struct StoreRates {
   double verify_s = 0;       // found, checksums verified, mapped
   double map_s = 0;          // found and mapped, not verified
   double read_s = 0;         // reading every byte of what was mapped
+  // With a key file.
+  double encrypted_save_s = 0;  // as save_s
+  double encrypted_load_s = 0;  // found, decrypted, verified
 };
 
 // Writes, finds and reads a store of about `bytes` in a folder of its own below

@@ -37,6 +37,9 @@ struct EngineOptions {
   KvGrowth kv_growth = KvGrowth::kInPlace;
   bool kv_preallocate = false;  // fault the whole context in at the start
   int context_tokens = 0;       // 0: the model's trained context
+  // Memory that the KV of all sessions may take, mapped blocks not counted; 0:
+  // no limit.
+  std::uint64_t kv_ram_budget_bytes = 0;
   int block_tokens = 64;        // 16..1024, a multiple of 16
 
   // StreamingLLM: attention sees the first streaming_sink tokens and the newest
@@ -52,12 +55,20 @@ struct EngineOptions {
   std::string draft = {};
   int draft_tokens = 8;  // guesses in one step at most: 1..64
 
+  // Reads all weights to see that they are what the prompt cache knows them as,
+  // instead of trusting size and times of the files.
+  bool verify_model = false;
+
   // The persistent prompt cache; the file wins when both are set.
   std::string prompt_cache_dir = {};
   std::string prompt_cache_file = {};
   std::string cache_namespace = {};
   std::uint64_t cache_disk_budget_bytes = 0;   // of the directory; 0: no limit
   std::uint64_t cache_free_reserve_bytes = 0;  // of the disk, left for others
+  // A Redis server that machines share, behind the directory:
+  // redis://[[user]:password@]host[:port][/db], rediss:// for TLS; empty: none.
+  std::string cache_remote = {};
+  int cache_remote_deadline_ms = 1000;  // what one lookup may wait for it
   std::string cache_key_file = {};  // encrypts what is stored; 32 bytes
   bool cache_verify = true;     // checksums before use; false trusts the disk
   bool cache_previews = false;  // the prompt's beginning in the sidecar

@@ -34,6 +34,9 @@ constexpr Row kRows[] = {
     {"verified_load", "store: found, verified, mapped", &StoreRates::verify_s},
     {"mapped_load", "store: found, mapped, not verified", &StoreRates::map_s},
     {"mapped_read", "reading what was mapped", &StoreRates::read_s},
+    {"encrypted_save", "encrypted: durable write", &StoreRates::encrypted_save_s},
+    {"encrypted_load", "encrypted: found, decrypted, verified",
+     &StoreRates::encrypted_load_s},
 };
 
 int RunStore(const StoreArgs& args) {

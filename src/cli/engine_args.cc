@@ -59,6 +59,10 @@ void EngineArgs::AddKv(CLI::App& command) {
   command.add_option("--context", engine.context_tokens,
                      "tokens of context; default: what the model was trained on")
       ->check(CLI::PositiveNumber);
+  command.add_option("--kv-ram-budget", engine.kv_ram_budget_bytes,
+                     "bytes of memory that KV may take, mapped blocks not "
+                     "counted (K, M, G are known); 0: no limit")
+      ->transform(CLI::AsSizeValue(true));
   command.add_option("--cache-prompt", engine.prompt_cache_file,
                      "keep the prompt's KV in this one file; wins over the "
                      "directory");
@@ -70,9 +74,19 @@ void EngineArgs::AddKv(CLI::App& command) {
                      "bytes the directory may take (K, M, G are known); 0: no "
                      "limit")
       ->transform(CLI::AsSizeValue(true));
+  command.add_option("--cache-remote", engine.cache_remote,
+                     "also share blocks through a Redis server: "
+                     "redis://[:password@]host:port/db, rediss:// for TLS");
+  command.add_option("--cache-remote-deadline", engine.cache_remote_deadline_ms,
+                     "milliseconds that a lookup waits for it")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 600'000));
   command.add_option("--cache-key-file", engine.cache_key_file,
                      "encrypt what is stored with the key in this file: 32 "
                      "bytes, or 64 hex digits");
+  command.add_flag("--verify-model", engine.verify_model,
+                   "read all weights to know whose KV is stored, instead of "
+                   "trusting the files' size and times");
   command.add_flag("--cache-always", engine.cache_always,
                    "load stored KV even where computing it would be faster");
   command.add_flag("--cache-by-text", engine.cache_by_text,

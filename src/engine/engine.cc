@@ -69,7 +69,7 @@ ModelInfo Describe(const LoadedModel& model) {
 // The content digest, from the memo beside the store when the files are
 // unchanged since it was made.
 Digest DigestOf(const LoadedModel& model, const std::string& cache_dir,
-                ThreadPool& pool) {
+                bool trust_memo, ThreadPool& pool) {
   std::vector<FileStamp> stamps;
   for (const MappedFile& file : model.files) stamps.push_back(file.stamp());
   if (stamps.empty()) {
@@ -80,7 +80,7 @@ Digest DigestOf(const LoadedModel& model, const std::string& cache_dir,
   }
   const ModelMemo memo(cache_dir);
   const bool memoised = !cache_dir.empty() && !stamps.empty();
-  if (memoised) {
+  if (memoised && trust_memo) {
     if (const auto known = memo.Find(stamps); known.has_value()) return *known;
   }
   const Digest digest = ContentDigest(model, pool);
@@ -98,6 +98,7 @@ void RoundRope(RopeRounding rounding, RopeConfig& rope) {
 
 KvIdentity IdentityOf(const EngineParts& parts) {
   const Digest content = DigestOf(parts.model, parts.prompt_cache->directory(),
+                                  !parts.options.verify_model,
                                   *parts.pool);
   return {.model_id = ModelId(parts.model.config, content),
           .format_id = FormatId(parts.spec),
@@ -145,6 +146,12 @@ Result<void> CheckPreallocation(const EngineParts& parts) {
   const std::uint64_t wanted =
       parts.spec.full_block_bytes() *
       static_cast<std::uint64_t>(parts.n_kv_blocks());
+  if (parts.options.kv_ram_budget_bytes > 0 &&
+      wanted > parts.options.kv_ram_budget_bytes) {
+    return {Code::kResourceFull,
+            "--kv-preallocate would take " + std::to_string(wanted >> 20) +
+                " MiB, more than --kv-ram-budget; give a smaller --context"};
+  }
   if (wanted > total / 2) {
     return {Code::kResourceFull,
             "--kv-preallocate would take " + std::to_string(wanted >> 20) +
@@ -241,6 +248,7 @@ Result<std::unique_ptr<EngineParts>> OpenParts(
   auto owned = std::make_unique<EngineParts>();
   EngineParts& parts = *owned;
   parts.options = options;
+  parts.ram = std::make_unique<RamBudget>(options.kv_ram_budget_bytes);
   HEARTH_ASSIGN(parts.model, LoadAny(options.model_path));
   parts.prefetch = std::make_unique<WeightPrefetch>(parts.model);
   RoundRope(options.rope_rounding, parts.model.config.rope);

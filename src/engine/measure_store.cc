@@ -6,12 +6,14 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 
 #include "base/file.h"
 #include "cache/kv_layout.h"
 #include "hearth/measure.h"
 #include "store/kv_store.h"
+#include "store/vault.h"
 
 namespace hearth {
 namespace {
@@ -106,13 +108,22 @@ std::uint64_t SumOf(ByteSpan bytes) {
   return sum;
 }
 
+Result<void> TimeSave(const std::string& root, const StoreOptions& options,
+                      const Sample& sample, double& save_s) {
+  HEARTH_ASSIGN(const auto store, KvStore::Open(root, options));
+  const Stopwatch watch;
+  HEARTH_TRY(store->SaveBlocks(sample.identity, sample.spec, sample.blocks));
+  HEARTH_TRY(store->SaveManifest(sample.identity, sample.spec, sample.tokens,
+                                 nullptr, ""));
+  save_s = watch.seconds();
+  return {};
+}
+
 // Finds everything and reads it. `find_s`: without the reading.
-Result<void> TimeLoad(const std::string& root, const Sample& sample,
-                      bool verify, bool from_disk, double& find_s,
+Result<void> TimeLoad(const std::string& root, const StoreOptions& options,
+                      const Sample& sample, bool from_disk, double& find_s,
                       double& read_s) {
   if (from_disk) HEARTH_TRY(DropFiles(root));
-  StoreOptions options;
-  options.verify = verify;
   HEARTH_ASSIGN(const auto store, KvStore::Open(root, options));
   const Stopwatch find;
   const StoreMatch match =
@@ -151,19 +162,20 @@ Result<StoreRates> MeasureIn(const std::string& folder, const Sample& sample,
     rates.memory_copy_s = watch.seconds();
   }
   const std::string root = folder + "/store";
-  {
-    HEARTH_ASSIGN(const auto store, KvStore::Open(root));
-    const Stopwatch watch;
-    HEARTH_TRY(store->SaveBlocks(sample.identity, sample.spec, sample.blocks));
-    HEARTH_TRY(store->SaveManifest(sample.identity, sample.spec, sample.tokens,
-                                   nullptr, ""));
-    rates.save_s = watch.seconds();
-  }
-  double read_verified_s = 0;
-  HEARTH_TRY(TimeLoad(root, sample, true, from_disk, rates.verify_s,
-                      read_verified_s));
+  StoreOptions options;
+  HEARTH_TRY(TimeSave(root, options, sample, rates.save_s));
+  double read_s = 0;  // told once: of what was mapped alone
   HEARTH_TRY(
-      TimeLoad(root, sample, false, from_disk, rates.map_s, rates.read_s));
+      TimeLoad(root, options, sample, from_disk, rates.verify_s, read_s));
+  options.verify = false;
+  HEARTH_TRY(
+      TimeLoad(root, options, sample, from_disk, rates.map_s, rates.read_s));
+  options.verify = true;
+  options.vault = std::make_shared<const Vault>(Vault::Key{});
+  const std::string sealed = folder + "/encrypted";
+  HEARTH_TRY(TimeSave(sealed, options, sample, rates.encrypted_save_s));
+  HEARTH_TRY(TimeLoad(sealed, options, sample, from_disk,
+                      rates.encrypted_load_s, read_s));
   return rates;
 }
 

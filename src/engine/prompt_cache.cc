@@ -57,12 +57,18 @@ PromptCache::PromptCache(const EngineOptions& options)
     : file_(options.prompt_cache_file),
       always_load_(options.cache_always),
       by_text_(options.cache_by_text),
+      has_remote_(!options.cache_remote.empty()),
       n_threads_(options.n_threads),
       queue_(std::make_unique<SaveQueue>()) {}
 
 Result<std::unique_ptr<PromptCache>> PromptCache::Open(
     const EngineOptions& options) {
   if (options.prompt_cache_file.empty() && options.prompt_cache_dir.empty()) {
+    if (!options.cache_remote.empty()) {
+      return {Code::kInvalidArgument,
+              "--cache-remote stands behind a directory: give "
+              "--prompt-cache-dir, too"};
+    }
     if (!options.cache_key_file.empty()) {
       return {Code::kInvalidArgument,
               "--cache-key-file encrypts a prompt cache: give --prompt-cache-dir "
@@ -77,6 +83,8 @@ Result<std::unique_ptr<PromptCache>> PromptCache::Open(
   if (cache->file_.empty()) {
     StoreOptions store_options;
     store_options.vault = cache->vault_;
+    store_options.remote_url = options.cache_remote;
+    store_options.remote_deadline_ms = options.cache_remote_deadline_ms;
     store_options.verify = options.cache_verify;
     store_options.disk_budget_bytes = options.cache_disk_budget_bytes;
     store_options.free_space_reserve_bytes = options.cache_free_reserve_bytes;
@@ -121,7 +129,7 @@ std::optional<LoadChoice::Prediction> PromptCache::Predict(
 
 std::optional<std::string> PromptCache::Decline(
     const KvSpec& spec, std::span<const std::int32_t> tokens, int n_have) {
-  if (n_have >= spec.block_tokens &&
+  if (!has_remote_ && n_have >= spec.block_tokens &&
       store_->CountStored(identity_, spec, tokens) <= n_have) {
     return "tokens " + std::to_string(n_have) + ".." +
            std::to_string(tokens.size() - 1) + " are not stored";
@@ -153,10 +161,12 @@ StoreMatch PromptCache::Lookup(const KvSpec& spec,
       match = store_->Lookup(identity_, spec, tokens);
       const std::chrono::duration<double, std::milli> took =
           std::chrono::steady_clock::now() - start;
-      choice_.NoteLoad(spec.bytes_per_token() *
-                           static_cast<std::uint64_t>(match.n_tokens),
-                       took.count());
-      KeepSpeeds();
+      if (match.n_tokens_remote == 0) {
+        choice_.NoteLoad(spec.bytes_per_token() *
+                             static_cast<std::uint64_t>(match.n_tokens),
+                         took.count());
+        KeepSpeeds();
+      }
     }
   } else {
     match.miss_reason = open_error_;

@@ -63,7 +63,10 @@ class PromptCache {
 
   // Stored blocks are decrypted into memory instead of mapped.
   bool encrypted() const { return vault_ != nullptr; }
-  const char* tier() const { return file_.empty() ? "disk" : "file"; }
+  const char* TierOf(const StoreMatch& match) const {
+    if (!file_.empty()) return "file";
+    return match.n_tokens_remote > 0 ? "remote" : "disk";
+  }
 
   // Hands what is not stored yet to the writer thread; returns at once.
   // `n_stored` tokens came from the cache. REQUIRES: sequence holds at least
@@ -84,6 +87,8 @@ class PromptCache {
   // handed over since may be missing.
   std::uint64_t n_lost() const;
 
+  // Until nothing is queued; an error stays for Lookup or Drain to report.
+  void WaitForWriter() { queue_->Wait(); }
   // Waits for the writer, `seconds_max` at most (0: as long as it takes). The
   // first error since the last call; kCancelled says what was given up.
   Result<void> Drain(double seconds_max);
@@ -107,7 +112,7 @@ class PromptCache {
   Result<void> WriteFile(const Batch& batch) const;
 
   std::string file_;  // empty: the directory
-  bool always_load_, by_text_;
+  bool always_load_, by_text_, has_remote_;
   int n_threads_;
   std::string directory_;
   KvIdentity identity_;

@@ -112,8 +112,16 @@ int SessionImpl::Restore(std::span<const std::int32_t> tokens, int n_have,
   if (match.n_tokens > n_have) {
     // Into a new sequence: a failed load never touches the live one.
     auto restored = parts_.NewSequence();
+    const std::size_t n_mapped =
+        parts_.prompt_cache->encrypted()
+            ? 0
+            : match.blocks.size() - static_cast<std::size_t>(
+                                        match.n_tokens_remote /
+                                        parts_.spec.block_tokens);
+    std::uint64_t fetched_bytes = 0;
     for (std::size_t i = 0; restored.ok() && i < match.blocks.size(); ++i) {
       StoredBlock& block = match.blocks[i];
+      if (i >= n_mapped) fetched_bytes += block.payload.size();
       const auto appended = (*restored)->AppendStored(
           block.payload, block.n_tokens, std::move(block.owner));
       if (!appended.ok()) restored = appended.error();
@@ -121,7 +129,8 @@ int SessionImpl::Restore(std::span<const std::int32_t> tokens, int n_have,
     if (restored.ok()) {
       sequence_ = std::move(*restored);
       n_have = n_stored_ = match.n_tokens;
-      report.reuse_tier = parts_.prompt_cache->tier();
+      fetched_bytes_ = fetched_bytes;
+      report.reuse_tier = parts_.prompt_cache->TierOf(match);
     } else {
       report.warnings.push_back("stored KV not used: " +
                                 restored.error().message);
@@ -137,6 +146,8 @@ Result<void> SessionImpl::Prefill(std::span<const std::int32_t> tokens,
   const int step_tokens = parts_.options.prefill_step_tokens > 0
                               ? parts_.options.prefill_step_tokens
                               : kPrefillStepDefault;
+  // All of it now: a prompt that cannot fit is refused before any work.
+  HEARTH_TRY(MakeRoom(n_total));
   parts_.pool->UseThreads(parts_.n_threads_prefill());
   logits_.resize(static_cast<std::size_t>(parts_.model.config.vocab_size));
   last_save_ = std::chrono::steady_clock::now();
@@ -202,6 +213,7 @@ Result<SyncReport> SessionImpl::Sync(std::span<const std::int32_t> tokens,
     if (done.error().code == Code::kCancelled) Persist();
     return done.error();
   }
+  awaiting_generate_ = true;
   report.prefill_ms = clock.ms();
   if (parts_.prompt_cache != nullptr) {
     parts_.prompt_cache->NotePrefill(
@@ -298,6 +310,7 @@ Result<GenerateReport> SessionImpl::Generate(const GenerateOptions& options,
   if (logits_.empty()) {
     return {Code::kInvalidArgument, "nothing to continue: call Sync first"};
   }
+  awaiting_generate_ = false;
   Emitter emitter(parts_, options, on_token);
   if (options.n_tokens_max <= 0) {
     SavePrompt();
@@ -322,6 +335,8 @@ Result<GenerateReport> SessionImpl::Generate(const GenerateOptions& options,
 
 Result<std::optional<std::int32_t>> SessionImpl::GoOn(
     std::int32_t id, const GenerateOptions& options, Emitter& emitter) {
+  HEARTH_TRY(MakeRoom(sequence_->n_tokens() + 1 +
+                      (speculation_ ? parts_.options.draft_tokens : 0)));
   parts_.pool->UseThreads(parts_.n_threads());
   if (speculation_ != nullptr) {
     return speculation_->Step(id, options.speculate,
@@ -418,20 +433,48 @@ Result<std::unique_ptr<SessionImpl>> SessionImpl::ForkImpl() {
   fork->hidden_ = hidden_;
   fork->n_stored_ = n_stored_;
   fork->n_lost_ = n_lost_;
+  fork->fetched_bytes_ = fetched_bytes_;
   if (speculation_ != nullptr) {
     HEARTH_ASSIGN(fork->speculation_, speculation_->Fork());
   }
   return fork;
 }
 
+std::uint64_t SessionImpl::HeldBytes() const {
+  const KvReport usage = Usage();
+  return usage.physical_bytes - usage.mapped_bytes;
+}
+
+void SessionImpl::LetGo() {
+  Persist();
+  // Blocks that wait to be written still take memory.
+  if (parts_.prompt_cache != nullptr) parts_.prompt_cache->WaitForWriter();
+  (void)Rewind(0);
+}
+
+Result<void> SessionImpl::MakeRoom(int n_tokens) {
+  if (parts_.options.kv_ram_budget_bytes == 0) return {};
+  const int step = parts_.spec.block_tokens;
+  // A window lets go of the rest.
+  const int n_most = parts_.n_kv_blocks();
+  const int n_blocks = std::min((n_tokens + step - 1) / step, n_most) -
+                       std::min(sequence_->n_blocks(), n_most);
+  if (n_blocks <= 0) return {};
+  // A preallocated sequence holds all that it can grow to.
+  const std::uint64_t bytes = parts_.options.kv_preallocate
+                                  ? 0
+                                  : static_cast<std::uint64_t>(n_blocks) *
+                                        KvLayout(parts_.spec, step).block_bytes();
+  return parts_.ram->MakeRoom(*this, bytes);
+}
+
 KvReport SessionImpl::Usage() const {
   const KvUsage usage = sequence_->Usage();
-  const bool decrypted =
-      parts_.prompt_cache != nullptr && parts_.prompt_cache->encrypted();
   return {.tokens = sequence_->n_tokens(),
           .logical_bytes = usage.logical_bytes,
           .physical_bytes = usage.physical_bytes,
-          .mapped_bytes = decrypted ? 0 : usage.mapped_bytes,
+          .mapped_bytes =
+              usage.mapped_bytes - std::min(usage.mapped_bytes, fetched_bytes_),
           .populated_layers = usage.populated_layers,
           .kv_layers = parts_.spec.n_kv_layers};
 }

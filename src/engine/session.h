@@ -11,6 +11,7 @@
 #include "cache/kv_sequence.h"
 #include "engine/drafter.h"
 #include "engine/prompt_cache.h"
+#include "engine/ram_budget.h"
 #include "engine/speculation.h"
 #include "engine/weight_prefetch.h"
 #include "hearth/engine.h"
@@ -31,6 +32,7 @@ struct EngineParts {
   std::unique_ptr<Forward> forward;
   std::unique_ptr<PromptCache> prompt_cache;  // may be null
   std::unique_ptr<DraftSource> draft;         // may be null
+  std::unique_ptr<RamBudget> ram;             // of all sessions
   EngineOptions options;
   KvSpec spec;
   KvRetention retention;
@@ -52,10 +54,13 @@ struct EngineParts {
   Result<std::unique_ptr<KvSequence>> NewSequence() const;
 };
 
-class SessionImpl final : public Session {
+class SessionImpl final : public Session, private KvHolder {
  public:
   SessionImpl(EngineParts& parts, std::unique_ptr<KvSequence> sequence)
-      : parts_(parts), sequence_(std::move(sequence)) {}
+      : parts_(parts), sequence_(std::move(sequence)) {
+    parts_.ram->Add(*this);
+  }
+  ~SessionImpl() override { parts_.ram->Remove(*this); }
 
   Result<SyncReport> Sync(std::span<const std::int32_t> tokens,
                           const Progress& progress) override;
@@ -81,6 +86,13 @@ class SessionImpl final : public Session {
   Result<std::unique_ptr<SessionImpl>> ForkImpl();
 
  private:
+  // For the memory budget.
+  std::uint64_t HeldBytes() const override;
+  bool Idle() const override { return !awaiting_generate_; }
+  void LetGo() override;
+  // Room for the sequence to grow to `n_tokens`.
+  Result<void> MakeRoom(int n_tokens);
+
   Result<void> CheckPrompt(std::span<const std::int32_t> tokens) const;
   // Replaces the sequence by what the prompt cache has when that is more than
   // `n_have` tokens. Returns the tokens now held.
@@ -116,6 +128,8 @@ class SessionImpl final : public Session {
   // The prompt of the last Sync that is not yet with the prompt cache.
   std::optional<std::size_t> unsaved_prompt_;
   int n_stored_ = 0;  // leading tokens that are stored or on their way
+  std::uint64_t fetched_bytes_ = 0;  // of stored blocks: memory, not mapped
+  bool awaiting_generate_ = false;  // synced, and nothing sampled from it yet
   bool lacks_manifest_ = false;  // blocks went to the store with none
   std::uint64_t n_lost_ = 0;  // of the prompt cache, when n_stored_ was set
   std::chrono::steady_clock::time_point last_save_ = {};

@@ -6,6 +6,7 @@
 #include "base/thread_pool.h"
 #include "store/layout.h"
 #include "store/prompt_file.h"
+#include "store/remote/tiered_store.h"
 #include "store/root.h"
 
 namespace hearth {
@@ -127,8 +128,14 @@ void DirStore::ProtectChain(Digest id, Protection& protection) const {
 
 Result<std::unique_ptr<KvStore>> KvStore::Open(const std::string& root,
                                                const StoreOptions& options) {
-  HEARTH_ASSIGN(std::unique_ptr<KvStore> store, DirStore::Open(root, options));
-  return store;
+  if (options.remote_url.empty()) {
+    HEARTH_ASSIGN(std::unique_ptr<KvStore> store, DirStore::Open(root, options));
+    return store;
+  }
+  HEARTH_ASSIGN(RemoteUrl url, ParseRemoteUrl(options.remote_url));
+  HEARTH_ASSIGN(std::unique_ptr<DirStore> local, DirStore::Open(root, options));
+  return std::unique_ptr<KvStore>(std::make_unique<TieredStore>(
+      std::move(local), std::move(url), options));
 }
 
 // --- Lookup ------------------------------------------------------------------

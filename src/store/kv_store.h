@@ -38,6 +38,7 @@ struct StoredBlock {
 struct StoreMatch {
   std::vector<StoredBlock> blocks;  // from token 0 on, without a gap
   int n_tokens = 0;                 // their sum
+  int n_tokens_remote = 0;          // of them: fetched from a shared server
   // Why the match is not longer; empty when it covers all that was asked for.
   // One line; names the file when a defect ended the match.
   std::string miss_reason;
@@ -68,6 +69,10 @@ struct StoreOptions {
   // Opening removes what dead writers left and enforces the budget on a thread
   // of its own; false does it before Open returns.
   bool tidy_in_background = true;
+  // A server that several machines share (remote/remote_url.h); empty: none.
+  // `remote_deadline_ms`: what one lookup may wait for it.
+  std::string remote_url;
+  int remote_deadline_ms = 1000;
   // Encrypts everything that tells about prompts; null: plain files.
   std::shared_ptr<const Vault> vault;
   // For tests: the system calls to write with. Must outlive the store.
@@ -78,7 +83,7 @@ class KvStore {
  public:
   // Makes the directory (mode 0700) when it is missing. kIncompatible when its
   // VERSION is another, kInvalidArgument when it is no directory or looks like
-  // somebody else's (not empty and no VERSION).
+  // somebody else's (not empty and no VERSION), or for a URL that is none.
   // A directory that cannot be written to opens too: lookups work, saves fail.
   static Result<std::unique_ptr<KvStore>> Open(
       const std::string& root, const StoreOptions& options = {});

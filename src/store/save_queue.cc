@@ -100,12 +100,14 @@ bool SaveQueue::TryEnqueue(Job job, std::size_t bytes) {
   return true;
 }
 
+void SaveQueue::Wait() {
+  std::unique_lock lock(shared_->mutex);
+  const std::uint64_t until = shared_->n_enqueued;
+  shared_->progress.wait(lock, [&] { return shared_->n_finished >= until; });
+}
+
 Result<void> SaveQueue::Drain() {
-  {
-    std::unique_lock lock(shared_->mutex);
-    const std::uint64_t until = shared_->n_enqueued;
-    shared_->progress.wait(lock, [&] { return shared_->n_finished >= until; });
-  }
+  Wait();
   std::optional<Error> error = TakeError();
   if (error.has_value()) return *std::move(error);
   return {};

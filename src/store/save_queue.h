@@ -50,8 +50,9 @@ class SaveQueue {
   // False, and nothing happens, when the queue has no room now.
   [[nodiscard]] bool TryEnqueue(Job job, std::size_t bytes);
 
-  // Waits until everything enqueued before this call has run; then as
-  // TakeError.
+  // Waits until everything enqueued before this call has run.
+  void Wait();
+  // The same, then as TakeError.
   Result<void> Drain();
 
   // The same for at most `limit`. kCancelled, saying how much is lost, when it

@@ -1,10 +1,13 @@
 // Many threads and processes on one store.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <thread>
 
 #include "store/dir_store.h"
@@ -69,6 +72,77 @@ TEST_F(StoreSharing, ProcessesThatSaveOnePromptLeaveOneGoodCopy) {
     EXPECT_EQ(status, 0);
   }
   ExpectOneCopyAndNoLeftovers();
+}
+
+// Bytes of this process's mappings of files below `root`: "Pss" counts a page
+// that n processes share as a page/n, "Rss" as a whole page.
+std::uint64_t MappedBytes(const std::string& root, const std::string& kind) {
+  std::ifstream maps("/proc/self/smaps");
+  std::string line;
+  bool ours = false;
+  std::uint64_t bytes = 0;
+  while (std::getline(maps, line)) {
+    const std::string key = line.substr(0, line.find(' '));
+    if (!key.ends_with(":")) {
+      ours = line.find(root) != std::string::npos;
+    } else if (ours && key == kind + ":") {
+      bytes += std::stoull(line.substr(key.size())) * 1024;
+    }
+  }
+  return bytes;
+}
+
+// 8 processes go on from one stored prompt of 8,192 tokens: its keys and values
+// are in memory once.
+TEST_F(StoreSharing, ProcessesThatShareAPromptShareItsMemory) {
+  KvSpec spec = spec_;
+  spec.n_kv_heads = 2;
+  spec.head_dim = 32;
+  spec.block_tokens = 64;
+  const KvIdentity identity = TinyIdentity(spec);
+  const TinyPrompt prompt(identity, spec, TinyTokens(8192));
+  ASSERT_TRUE(KvStore::Open(root_).value()->SaveBlocks(identity, spec, prompt.blocks).ok());
+  const std::uint64_t kv_bytes = 8192 * spec.bytes_per_token();
+
+  constexpr int kProcesses = 8;
+  struct Shared {
+    std::atomic<int> n_loaded, n_measured;
+    std::atomic<std::uint64_t> pss, rss;
+  };
+  void* memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  auto* shared = new (memory) Shared{};
+  const auto wait_for = [](const std::atomic<int>& count) {
+    for (int i = 0; i < 3000 && count < kProcesses; ++i) ::usleep(10'000);
+    return count == kProcesses;
+  };
+  std::vector<pid_t> children;
+  for (int i = 0; i < kProcesses; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const auto store = KvStore::Open(root_).value();
+      const auto match = store->Lookup(identity, spec, prompt.tokens);
+      const bool exact = match.n_tokens == 8192;  // and its checksums were read
+      ++shared->n_loaded;
+      const bool together = wait_for(shared->n_loaded);
+      shared->pss += MappedBytes(root_, "Pss");
+      shared->rss += MappedBytes(root_, "Rss");
+      ++shared->n_measured;
+      ::_exit(exact && together && wait_for(shared->n_measured) ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  const auto n = static_cast<std::uint64_t>(kProcesses);
+  EXPECT_GE(shared->rss, n * kv_bytes) << "each has all of it mapped";
+  // Once, and a header page for each block.
+  EXPECT_GE(shared->pss, kv_bytes);
+  EXPECT_LE(shared->pss, kv_bytes * 11 / 10 + 128 * 4096);
+  ::munmap(memory, sizeof(Shared));
 }
 
 TEST_F(StoreSharing, AMappedBlockOutlivesItsFileAndItsStore) {

@@ -1,0 +1,174 @@
+#include "store/remote/remote_tier.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hearth {
+namespace {
+
+// Blocks asked for at once: the answers must fit into memory.
+constexpr std::size_t kBlocksAtOnce = 8;
+// Waiting to be sent.
+constexpr std::size_t kSendBytesMax = std::size_t{64} << 20;
+constexpr std::size_t kLengthBytes = sizeof(std::uint64_t);
+
+std::size_t PartsOf(std::uint64_t file_bytes) {
+  return static_cast<std::size_t>((file_bytes + kLengthBytes - 1) /
+                                      kRemoteValueBytesMax +
+                                  1);
+}
+
+// The length that the first part states; nothing when it cannot be right.
+std::optional<std::uint64_t> StatedLength(std::string_view first,
+                                          std::size_t file_bytes_max) {
+  if (first.size() < kLengthBytes) return std::nullopt;
+  const auto n = LoadLe<std::uint64_t>(first.data());
+  if (n == 0 || n > file_bytes_max) return std::nullopt;
+  return n;
+}
+
+}  // namespace
+
+std::string RemoteKey(const Digest& id, std::size_t part) {
+  return "hearth:kv1:" + ToHex(id) + ":" + std::to_string(part);
+}
+
+std::chrono::seconds Backoff::Failed() {
+  const std::chrono::seconds wait = wait_;
+  until_ = Clock::now() + wait;
+  wait_ = std::min(2 * wait, kMost);
+  return wait;
+}
+
+RemoteTier::RemoteTier(RemoteUrl url, std::chrono::milliseconds deadline)
+    : url_(std::move(url)), deadline_(deadline), queue_(kSendBytesMax) {}
+
+RemoteTier::~RemoteTier() { Drain(); }
+
+Result<void> RemoteTier::Ready(Link& link, Deadline deadline) {
+  if (link.client != nullptr) return {};
+  HEARTH_ASSIGN(link.client, RedisClient::Connect(url_, deadline));
+  return {};
+}
+
+std::string RemoteTier::TurnOff(Link& link, const Error& error) {
+  link.client.reset();
+  const auto wait = link.backoff.Failed();
+  if (std::exchange(link.told, error.message) == error.message) return "";
+  return "shared cache " + url_.Name() + ": " + error.message +
+         "; not used for " + std::to_string(wait.count()) + " s";
+}
+
+RemoteTier::Fetched RemoteTier::Fetch(std::span<const Digest> ids,
+                                      std::size_t file_bytes_max) {
+  Fetched fetched;
+  Link& link = fetching_;
+  const std::lock_guard lock(link.mutex);
+  if (!link.backoff.open()) {
+    fetched.reason = "the shared cache is off after a failure";
+    return fetched;
+  }
+  const Deadline deadline = std::chrono::steady_clock::now() + deadline_;
+  Result<void> ready = Ready(link, deadline);
+  while (ready.ok() && fetched.files.size() < ids.size()) {
+    const auto some = ids.subspan(
+        fetched.files.size(),
+        std::min(kBlocksAtOnce, ids.size() - fetched.files.size()));
+    const auto all =
+        FetchSome(link, some, file_bytes_max, deadline, fetched.files);
+    if (!all.ok()) {
+      ready = all.error();
+    } else if (!*all) {
+      fetched.reason = "not in the shared cache";
+      break;
+    }
+  }
+  if (ready.ok()) {
+    link.backoff.Succeeded();
+    link.told.clear();
+    return fetched;
+  }
+  fetched.reason = "the shared cache: " + ready.error().message;
+  if (ready.error().code == Code::kCancelled && !fetched.files.empty()) {
+    link.client.reset();  // it works, there was just too much to fetch
+    return fetched;
+  }
+  fetched.warning = TurnOff(link, ready.error());
+  return fetched;
+}
+
+// False when one of the blocks is not there; those before it are in `files`.
+Result<bool> RemoteTier::FetchSome(Link& link, std::span<const Digest> ids,
+                                   std::size_t file_bytes_max,
+                                   Deadline deadline,
+                                   std::vector<std::string>& files) {
+  std::vector<std::string> keys;
+  for (const Digest& id : ids) keys.push_back(RemoteKey(id, 0));
+  HEARTH_ASSIGN(auto values,
+                link.client->Get(keys, keys.size() * kRemoteValueBytesMax,
+                                 deadline));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (!values[i].has_value()) return false;
+    const auto length = StatedLength(*values[i], file_bytes_max);
+    if (!length.has_value()) return false;
+    keys.clear();
+    for (std::size_t part = 1; part < PartsOf(*length); ++part) {
+      keys.push_back(RemoteKey(ids[i], part));
+    }
+    std::string file = values[i]->substr(kLengthBytes);
+    if (!keys.empty()) {
+      HEARTH_ASSIGN(const auto parts,
+                    link.client->Get(keys, keys.size() * kRemoteValueBytesMax,
+                                     deadline));
+      for (const auto& part : parts) {
+        if (!part.has_value()) return false;
+        file += *part;
+      }
+    }
+    if (file.size() != *length) return false;
+    files.push_back(std::move(file));
+  }
+  return true;
+}
+
+void RemoteTier::Offer(const Digest& id, std::vector<std::byte> file) {
+  const std::size_t bytes = file.size();
+  queue_.Enqueue(
+      [this, id, file = std::move(file)]() -> Result<void> {
+        const auto sent = Send(id, file);
+        // Said by the fetching side, which meets the same server.
+        if (!sent.ok()) (void)TurnOff(sending_, sent.error());
+        return {};
+      },
+      bytes);
+}
+
+// The first part last: a block is there when all of it is.
+Result<void> RemoteTier::Send(const Digest& id,
+                              std::span<const std::byte> file) {
+  Link& link = sending_;
+  const std::lock_guard lock(link.mutex);
+  if (!link.backoff.open() || queue_.giving_up()) return {};
+  const Deadline deadline = std::chrono::steady_clock::now() + deadline_;
+  HEARTH_TRY(Ready(link, deadline));
+  HEARTH_ASSIGN(const bool there,
+                link.client->Exists(RemoteKey(id, 0), deadline));
+  if (there) return {};
+  std::vector<std::byte> stream;
+  stream.reserve(kLengthBytes + file.size());
+  AppendLe(stream, std::uint64_t{file.size()});
+  stream.insert(stream.end(), file.begin(), file.end());
+  for (std::size_t part = PartsOf(file.size()); part-- > 0;) {
+    const ByteSpan rest =
+        ByteSpan(stream).subspan(part * kRemoteValueBytesMax);
+    HEARTH_TRY(link.client->Set(
+        RemoteKey(id, part),
+        rest.first(std::min(rest.size(), kRemoteValueBytesMax)), deadline));
+  }
+  link.backoff.Succeeded();
+  return {};
+}
+
+void RemoteTier::Drain() { (void)queue_.DrainFor(deadline_); }
+
+}  // namespace hearth

@@ -1,0 +1,90 @@
+// Blocks on a Redis server that several machines share. Everything that comes
+// from it is untrusted: the caller verifies. Everything it does has a deadline,
+// and after a failure it is left alone for a while.
+//
+//   key    hearth:kv1:<64 hex of the block id>:<part>   (no hash tag: they spread)
+//   value  at most 4 MiB of: u64 length of the file, then the file
+//
+// docs/formats/remote.md.
+//
+// Threads  every call may be made from any thread; Fetch and Offer do not wait
+//          for each other.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "store/remote/redis_client.h"
+#include "store/save_queue.h"
+
+namespace hearth {
+
+inline constexpr std::size_t kRemoteValueBytesMax = std::size_t{4} << 20;
+
+std::string RemoteKey(const Digest& id, std::size_t part);
+
+// Whether to try now, and since when not.
+class Backoff {
+ public:
+  using Clock = std::chrono::steady_clock;
+  bool open() const { return Clock::now() >= until_; }
+  void Succeeded() { wait_ = kFirst; }
+  // How long it is off now.
+  std::chrono::seconds Failed();
+
+ private:
+  static constexpr std::chrono::seconds kFirst{10}, kMost{300};
+  std::chrono::seconds wait_ = kFirst;
+  Clock::time_point until_ = {};
+};
+
+class RemoteTier {
+ public:
+  // Connects at the first use. `deadline`: of one Fetch, or of one Offer's
+  // sending, connecting included.
+  RemoteTier(RemoteUrl url, std::chrono::milliseconds deadline);
+  ~RemoteTier();
+
+  struct Fetched {
+    std::vector<std::string> files;  // of the leading ids, without a gap
+    std::string reason;              // why not more; empty when all are there
+    std::string warning;             // it has just been turned off; once
+  };
+  // Files of at most `file_bytes_max` bytes.
+  Fetched Fetch(std::span<const Digest> ids, std::size_t file_bytes_max);
+
+  // Hands a block's file to the sending thread; waits while that has too much to
+  // do, which a server that is off never makes it have. Not sent when it is
+  // there already.
+  void Offer(const Digest& id, std::vector<std::byte> file);
+  // Waits for what was offered, one deadline at most.
+  void Drain();
+
+ private:
+  struct Link {
+    std::mutex mutex;  // held for a whole call
+    std::unique_ptr<RedisClient> client;
+    Backoff backoff;
+    std::string told;  // what it was last turned off for
+  };
+
+  Result<void> Ready(Link& link, Deadline deadline);
+  Result<bool> FetchSome(Link& link, std::span<const Digest> ids,
+                         std::size_t file_bytes_max, Deadline deadline,
+                         std::vector<std::string>& files);
+  Result<void> Send(const Digest& id, std::span<const std::byte> file);
+  std::string TurnOff(Link& link, const Error& error);
+
+  const RemoteUrl url_;
+  const std::chrono::milliseconds deadline_;
+  Link fetching_, sending_;
+  SaveQueue queue_;
+};
+
+}  // namespace hearth

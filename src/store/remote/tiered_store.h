@@ -1,0 +1,59 @@
+// A directory in front of a shared server. Blocks that are missing here are
+// fetched from there, verified like any other and kept here; blocks that are
+// saved here are offered there. Tails and manifests stay local.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "store/dir_store.h"
+#include "store/remote/remote_tier.h"
+#include "store/save_queue.h"
+
+namespace hearth {
+
+class TieredStore final : public KvStore {
+ public:
+  TieredStore(std::unique_ptr<DirStore> local, RemoteUrl url,
+              const StoreOptions& options);
+  ~TieredStore() override;
+
+  StoreMatch Lookup(const KvIdentity& identity, const KvSpec& spec,
+                    std::span<const std::int32_t> tokens) override;
+  int CountStored(const KvIdentity& identity, const KvSpec& spec,
+                  std::span<const std::int32_t> tokens) override {
+    return local_->CountStored(identity, spec, tokens);
+  }
+  std::vector<std::vector<std::int32_t>> RecentPrompts(
+      const KvIdentity& identity, std::size_t n_max,
+      const WantedPrompt& wanted) override {
+    return local_->RecentPrompts(identity, n_max, wanted);
+  }
+  Result<void> SaveBlock(const KvIdentity& identity, const KvSpec& spec,
+                         const BlockToSave& block) override {
+    return SaveBlocks(identity, spec, std::span(&block, 1));
+  }
+  Result<void> SaveBlocks(const KvIdentity& identity, const KvSpec& spec,
+                          std::span<const BlockToSave> blocks) override;
+  Result<void> SaveManifest(const KvIdentity& identity, const KvSpec& spec,
+                            std::span<const std::int32_t> tokens,
+                            const BlockToSave* tail,
+                            const std::string& preview) override {
+    return local_->SaveManifest(identity, spec, tokens, tail, preview);
+  }
+
+ private:
+  Result<StoredBlock> Verify(std::string file, const KvSpec& spec,
+                             const BlockQuery& query) const;
+  void KeepLocally(const KvIdentity& identity, const KvSpec& spec,
+                   const BlockQuery& query, const StoredBlock& block);
+
+  std::unique_ptr<DirStore> local_;
+  std::shared_ptr<const Vault> vault_;
+  std::string name_;
+  RemoteTier remote_;
+  SaveQueue keeping_;  // last: it uses what stands before
+};
+
+}  // namespace hearth

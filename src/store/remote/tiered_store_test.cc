@@ -1,0 +1,207 @@
+// Two machines with a directory each and one redis-server between them.
+#include "store/remote/tiered_store.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "store/remote/redis_server_testing.h"
+#include "store/store_testing.h"
+#include "testing/temp_dir.h"
+
+namespace hearth {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SharedTier : public testing::Test {
+ protected:
+  std::unique_ptr<KvStore> Machine(const std::string& name,
+                                   const std::string& url,
+                                   std::shared_ptr<const Vault> vault = nullptr,
+                                   int deadline_ms = 20'000) const {
+    StoreOptions options;
+    options.remote_url = url;
+    options.remote_deadline_ms = deadline_ms;
+    options.vault = std::move(vault);
+    return KvStore::Open(dir_.path() + "/" + name, options).value();
+  }
+  StoreMatch Find(KvStore& store, const TinyPrompt& prompt) const {
+    StoreMatch match = store.Lookup(prompt.identity, prompt.spec, prompt.tokens);
+    EXPECT_TRUE(
+        IsExact(match, prompt.identity, prompt.spec, prompt.tokens));
+    return match;
+  }
+
+  TempDir dir_;
+  KvSpec spec_ = TinySpec();
+  KvIdentity identity_ = TinyIdentity(spec_);
+  RedisServer server_;
+};
+
+TEST_F(SharedTier, WhatOneMachineSavesTheOtherFindsAndKeeps) {
+  if (!server_.WaitUntilUp(server_.url())) GTEST_SKIP() << "no redis-server";
+  const TinyPrompt prompt(identity_, spec_, TinyTokens(41));
+  ASSERT_TRUE(prompt.SaveTo(*Machine("a", server_.text())).ok());
+  {
+    const auto b = Machine("b", server_.text());
+    const StoreMatch match = Find(*b, prompt);
+    EXPECT_EQ(match.n_tokens, 32);  // tails stay where they are
+    EXPECT_EQ(match.n_tokens_remote, 32);
+    EXPECT_TRUE(match.warnings.empty());
+  }
+  server_.Stop();
+  const StoreMatch kept = Find(*Machine("b", ""), prompt);
+  EXPECT_EQ(kept.n_tokens, 32);
+  EXPECT_EQ(kept.n_tokens_remote, 0);
+}
+
+TEST_F(SharedTier, LocalAndRemoteBlocksJoin) {
+  if (!server_.WaitUntilUp(server_.url())) GTEST_SKIP() << "no redis-server";
+  const TinyPrompt whole(identity_, spec_, TinyTokens(100));
+  ASSERT_TRUE(whole.SaveTo(*Machine("a", server_.text())).ok());
+  const TinyPrompt start(identity_, spec_, TinyTokens(41));
+  ASSERT_TRUE(start.SaveTo(*Machine("b", "")).ok());
+  // 32 tokens and a tail of 9 are here; the tail gives way to whole blocks.
+  const StoreMatch match = Find(*Machine("b", server_.text()), whole);
+  EXPECT_EQ(match.n_tokens, 96);
+  EXPECT_EQ(match.n_tokens_remote, 64);
+}
+
+TEST_F(SharedTier, BlocksLargerThanAValueAreSplit) {
+  if (!server_.WaitUntilUp(server_.url())) GTEST_SKIP() << "no redis-server";
+  KvSpec large = spec_;
+  large.n_kv_layers = 5;
+  large.n_kv_heads = 8;
+  large.head_dim = 1024;
+  large.block_tokens = 32;  // 5 MiB a block
+  const KvIdentity identity = TinyIdentity(large);
+  const TinyPrompt prompt(identity, large, TinyTokens(32));
+  ASSERT_TRUE(prompt.SaveTo(*Machine("a", server_.text())).ok());
+  EXPECT_EQ(Find(*Machine("b", server_.text()), prompt).n_tokens_remote, 32);
+  auto client = RedisClient::Connect(server_.url(), In(5'000)).value();
+  const std::vector<std::string> keys = {RemoteKey(prompt.blocks[0].id, 0),
+                                         RemoteKey(prompt.blocks[0].id, 1)};
+  const auto values = client->Get(keys, 20 << 20, In(20'000)).value();
+  for (const auto& value : values) {
+    ASSERT_TRUE(value.has_value());
+    EXPECT_LE(value->size(), kRemoteValueBytesMax);
+  }
+  // A part that is lost is a miss.
+  ASSERT_TRUE(client->Set(keys[1], AsBytes("short"), In(5'000)).ok());
+  EXPECT_EQ(Find(*Machine("c", server_.text()), prompt).n_tokens, 0);
+}
+
+TEST_F(SharedTier, WhatComesFromTheServerIsVerified) {
+  if (!server_.WaitUntilUp(server_.url())) GTEST_SKIP() << "no redis-server";
+  const TinyPrompt prompt(identity_, spec_, TinyTokens(32));
+  const TinyPrompt other(identity_, spec_, TinyTokens(32, 9));
+  for (const TinyPrompt* p : {&prompt, &other}) {
+    ASSERT_TRUE(p->SaveTo(*Machine("a", server_.text())).ok());
+  }
+  auto client = RedisClient::Connect(server_.url(), In(5'000)).value();
+  const std::string key = RemoteKey(prompt.blocks[0].id, 0);
+  const auto get = [&](const std::string& k) {
+    return *client->Get(std::span(&k, 1), 1 << 20, In(5'000)).value()[0];
+  };
+  const std::string good = get(key);
+  std::vector<std::string> bad = {"", "x", good.substr(0, 100),
+                                  good + "x", get(RemoteKey(other.blocks[0].id, 0)),
+                                  std::string(good.size(), '\xff')};
+  for (std::size_t i = 0; i < good.size(); i += 331) {
+    bad.push_back(good);
+    bad.back()[i] = static_cast<char>(bad.back()[i] ^ 4);
+  }
+  int n = 0;
+  for (const std::string& value : bad) {
+    ASSERT_TRUE(client->Set(key, AsBytes(value), In(5'000)).ok());
+    StoreOptions trusting;
+    trusting.verify = false;  // of one's own disk, not of others' servers
+    trusting.remote_url = server_.text();
+    trusting.remote_deadline_ms = 20'000;
+    const auto store =
+        KvStore::Open(dir_.path() + "/v" + std::to_string(n++), trusting).value();
+    EXPECT_EQ(Find(*store, prompt).n_tokens, 0);
+  }
+}
+
+TEST_F(SharedTier, AServerThatIsDownOrSilentCostsItsDeadlineOnce) {
+  const TinyPrompt prompt(identity_, spec_, TinyTokens(41));
+  const bool real = server_.WaitUntilUp(server_.url());
+  if (!real) GTEST_SKIP() << "no redis-server";
+  server_.Pause();  // accepts connections and says nothing
+  const auto store = Machine("a", server_.text(), nullptr, /*deadline_ms=*/100);
+  const auto start = std::chrono::steady_clock::now();
+  const StoreMatch first = Find(*store, prompt);
+  EXPECT_EQ(first.warnings.size(), 1u);
+  const auto after_first = std::chrono::steady_clock::now();
+  EXPECT_GE(after_first - start, std::chrono::milliseconds(100));
+  for (int i = 0; i < 20; ++i) {
+    const StoreMatch match = Find(*store, prompt);
+    EXPECT_TRUE(match.warnings.empty());
+    EXPECT_NE(match.miss_reason.find("off after a failure"), std::string::npos);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - after_first,
+            std::chrono::milliseconds(1900));
+  EXPECT_TRUE(prompt.SaveTo(*store).ok());
+  EXPECT_EQ(Find(*store, prompt).n_tokens, 41);
+  server_.Continue();
+}
+
+TEST_F(SharedTier, EncryptedBlocksAreEncryptedThereToo) {
+  if (!server_.WaitUntilUp(server_.url())) GTEST_SKIP() << "no redis-server";
+  Vault::Key key;
+  key.fill(7);
+  const auto vault = std::make_shared<const Vault>(key);
+  const TinyPrompt prompt(identity_, spec_, TinyTokens(32));
+  ASSERT_TRUE(prompt.SaveTo(*Machine("a", server_.text(), vault)).ok());
+  EXPECT_EQ(Find(*Machine("b", server_.text(), vault), prompt).n_tokens, 32);
+  EXPECT_EQ(Find(*Machine("c", server_.text()), prompt).n_tokens, 0);
+}
+
+TEST_F(SharedTier, UrlsAreCheckedWhenTheStoreIsOpened) {
+  StoreOptions options;
+  options.remote_url = "http://example";
+  EXPECT_EQ(KvStore::Open(dir_.path() + "/x", options).error().code,
+            Code::kInvalidArgument);
+}
+
+TEST(SharedTierTls, CertificateAndNameAreChecked) {
+  TempDir dir;
+  const std::string cert = dir.path() + "/cert", key = dir.path() + "/key";
+  const std::string make =
+      "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 "
+      "-nodes -days 2 -subj /CN=hearth-test -addext "
+      "subjectAltName=IP:127.0.0.1 -keyout " +
+      key + " -out " + cert + " 2>/dev/null";
+  if (std::system(make.c_str()) != 0) GTEST_SKIP() << "no openssl here";
+  RedisServer server({"--tls-cert-file", cert, "--tls-key-file", key,
+                      "--tls-ca-cert-file", cert, "--tls-auth-clients", "no"},
+                     /*tls=*/true);
+  RemoteUrl url = server.url();
+  url.tls = true;
+  ::setenv("SSL_CERT_FILE", cert.c_str(), 1);
+  const bool up = server.WaitUntilUp(url);
+  if (up) {
+    auto client = RedisClient::Connect(url, In(5'000)).value();
+    const std::string large(3 << 20, 'x');
+    EXPECT_TRUE(client->Set("a", AsBytes(large), In(20'000)).ok());
+    const std::string name = "a";
+    EXPECT_EQ(client->Get(std::span(&name, 1), 4 << 20, In(20'000)).value()[0],
+              large);
+    url.host = "localhost";  // not what the certificate says
+    const auto other = RedisClient::Connect(url, In(5'000));
+    EXPECT_FALSE(other.ok());
+    url.host = "127.0.0.1";
+  }
+  ::unsetenv("SSL_CERT_FILE");
+  if (!up) GTEST_SKIP() << "no redis-server with TLS here";
+  const auto unknown = RedisClient::Connect(url, In(5'000));
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.error().message.find("certificate"), std::string::npos)
+      << unknown.error().message;
+}
+
+}  // namespace
+}  // namespace hearth
