@@ -20,6 +20,7 @@
 #include "kernels/kernels.h"
 #include "model/forward.h"
 #include "model/io/gguf_export.h"
+#include "model/io/hf_export.h"
 #include "model/io/safetensors.h"
 #include "model/loader.h"
 #include "tensor/half.h"
@@ -187,6 +188,40 @@ TEST_P(Families, EqualsTheReferenceAfterConversionToGguf) {
   ASSERT_TRUE(ExportGguf(*LoadModel(path), {}, again).ok());
   const auto first = MappedFile::Open(path), second = MappedFile::Open(again);
   EXPECT_TRUE(std::ranges::equal(first->bytes(), second->bytes()));
+}
+
+// What hearth writes as a Hugging Face directory.
+void WriteDirectory(const LoadedModel& model, const std::string& dir) {
+  const auto description = DescribeForHf(model);
+  ASSERT_TRUE(description.ok()) << description.error().message;
+  std::filesystem::create_directories(dir);
+  std::ofstream(dir + "/config.json") << description->json;
+  const auto written =
+      WriteHfTensors(model, *description, dir + "/model.safetensors");
+  ASSERT_TRUE(written.ok()) << written.error().message;
+}
+
+TEST_P(Families, IsTheSameAfterConversionToHuggingFace) {
+  const TempDir temp;
+  const auto model = LoadModel(dir_);
+  ASSERT_TRUE(model.ok());
+  const std::vector<std::int32_t> ids = ReadReference(dir_).ids;
+  const std::vector<float> want =
+      Logits(Load(dir_, GetParam().rounding), ids, 512, 1);
+  WriteDirectory(*model, temp.path() + "/direct");
+  if (HasFatalFailure()) return;
+  EXPECT_EQ(Logits(Load(temp.path() + "/direct", GetParam().rounding), ids, 512,
+                   1),
+            want);
+  const std::string gguf = temp.path() + "/model.gguf";
+  ASSERT_TRUE(ExportGguf(*model, {}, gguf).ok());
+  const auto exported = LoadModel(gguf);
+  ASSERT_TRUE(exported.ok()) << exported.error().message;
+  WriteDirectory(*exported, temp.path() + "/back");
+  if (HasFatalFailure()) return;
+  const std::vector<float> back =
+      Logits(Load(temp.path() + "/back", GetParam().rounding), ids, 512, 1);
+  EXPECT_LT(LargestDifference(back, want), 1e-5);
 }
 
 TEST_P(Families, StepsAndThreadsDoNotMatter) {

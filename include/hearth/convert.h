@@ -31,9 +31,10 @@ Result<ConvertReport> QuantizeModel(const std::string& in,
                                     std::string_view type);
 
 // Writes the model in another container. `out` decides: "x.gguf" keeps the
-// formats of the numbers; anything else is a Hugging Face directory (llama,
-// mistral, qwen2, qwen3), in which block formats become F32. kUnsupported, by
-// name, for what the container cannot express, and for "x.tinygpt".
+// formats of the numbers; "x.tinygpt" takes from-scratch models and GPT-2s with
+// the exact GELU; anything else is a Hugging Face directory, in which block
+// formats become F32. kUnsupported, by name, for what the container cannot
+// express.
 Result<ConvertReport> ConvertModel(const std::string& in,
                                    const std::string& out);
 

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "engine/convert_huggingface.h"
+#include "engine/convert_tinygpt.h"
 #include "engine/convert_tokenizer.h"
 #include "model/io/gguf_export.h"
 #include "model/loader.h"
@@ -264,12 +265,11 @@ Result<ConvertReport> QuantizeModel(const std::string& in,
 Result<ConvertReport> ConvertModel(const std::string& in,
                                    const std::string& out) {
   HEARTH_TRY(CheckTarget(in, out));
-  if (HasSuffix(out, ".tinygpt")) {
-    return {Code::kUnsupported, out +
-                                    ": hearth does not write .tinygpt files "
-                                    "from other models"};
-  }
   HEARTH_ASSIGN(LoadedModel model, LoadModel(in));
+  if (HasSuffix(out, ".tinygpt")) {
+    HEARTH_TRY(WriteTinygpt(model, out));
+    return ConvertReport{.notes = {}, .n_tensors = model.tensors.size()};
+  }
   const auto widened = WidenAllInt4(model);
   if (!HasSuffix(out, ".gguf")) {
     HEARTH_TRY(WriteHuggingFace(model, out));

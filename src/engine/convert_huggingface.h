@@ -9,9 +9,9 @@
 
 namespace hearth {
 
-// For llama, mistral, qwen2 and qwen3. Block formats become F32, exactly.
-// kUnsupported, naming the setting, for what config.json or tokenizer.json of
-// these families cannot say.
+// Every family, and .tinygpt as a GPT-2 with the exact GELU. Block formats
+// become F32, exactly. kUnsupported, naming the setting, for what config.json or
+// tokenizer.json cannot say.
 Result<void> WriteHuggingFace(const LoadedModel& model,
                               const std::string& directory);
 

@@ -53,6 +53,7 @@ struct Family {
   std::string_view architecture = {};  // ModelConfig's name
   std::string_view gguf_architecture = {};  // empty: GGUF calls it something else
   std::string_view hf_class = {};  // config.json: architectures[0]
+  std::string_view hf_model_type = {};  // and model_type
 
   NameScheme gguf_names = kGgufNames;
   NameScheme hf_names = kHuggingFaceNames;
@@ -87,6 +88,8 @@ struct Family {
   // for.
   Result<void> (*finish_gguf)(const GgufInput& in) = nullptr;
   Result<void> (*finish_hf)(const HfInput& in) = nullptr;
+  // Adds to config.json what finish_hf reads and no other family has.
+  void (*write_hf)(const ModelConfig& config, Json& json) = nullptr;
 };
 
 std::span<const Family* const> Families();

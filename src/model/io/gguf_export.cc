@@ -256,9 +256,14 @@ Result<const Family*> GgufFamilyOf(const LoadedModel& model) {
       : family->gguf_architecture.empty() ? FamilyNamed("llama")
                                           : family;
   if (in_gguf == nullptr) {
-    return {Code::kUnsupported, model.path + ": architecture " +
-                                    model.config.architecture +
-                                    " has no GGUF form"};
+    // The nearest, gpt2, computes the tanh form of GELU.
+    const bool from_scratch = model.config.architecture == "gpt";
+    return {Code::kUnsupported,
+            model.path + ": architecture " + model.config.architecture +
+                " has no GGUF form" +
+                (from_scratch ? ", since no family there has the exact GELU; "
+                                "a Hugging Face directory can say it"
+                              : "")};
   }
   return in_gguf;
 }

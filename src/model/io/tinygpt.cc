@@ -153,34 +153,6 @@ const char* FormatName(BodyLayout layout) {
   return "";
 }
 
-ModelConfig ConfigOf(const TinygptHeader& h) {
-  ModelConfig c;
-  c.architecture = "gpt";
-  c.n_layers = h.layers;
-  c.d_model = h.d_model;
-  c.n_heads = h.heads;
-  c.n_kv_heads = h.n_kv_heads;
-  c.head_dim = h.heads > 0 ? h.d_model / h.heads : 0;
-  c.d_mlp = h.d_mlp;
-  c.vocab_size = h.vocab_size;
-  c.context_length = h.context;
-  c.norm = NormKind::kLayerNorm;
-  c.norm_eps = 1e-5f;
-  c.mlp = MlpKind::kGeluErf;
-  c.learned_positions = true;
-  c.tied_head = true;
-  c.attention_scale =
-      static_cast<float>(1.0 / std::sqrt(std::max(1, c.head_dim)));
-  if (h.window > 0) {
-    c.layer_kinds.assign(static_cast<std::size_t>(std::max(0, c.n_layers)),
-                         LayerKind{.window = h.window});
-  }
-  // The second half attends to the middle layer (YOCO).
-  if (h.yoco) c.kv_anchor = std::max(0, c.n_layers / 2 - 1);
-  c.name = NameFromShape(c);
-  return c;
-}
-
 // The training program writes every layer's own attention, and in its YOCO
 // models the second half has none that is used; what is used there it leaves
 // out, so that such a file cannot be run by anyone.
@@ -219,11 +191,39 @@ void FindTokenizer(const TinygptHeader& h, const std::string& directory,
 
 }  // namespace
 
+ModelConfig TinygptConfig(const TinygptHeader& h) {
+  ModelConfig c;
+  c.architecture = "gpt";
+  c.n_layers = h.layers;
+  c.d_model = h.d_model;
+  c.n_heads = h.heads;
+  c.n_kv_heads = h.n_kv_heads;
+  c.head_dim = h.heads > 0 ? h.d_model / h.heads : 0;
+  c.d_mlp = h.d_mlp;
+  c.vocab_size = h.vocab_size;
+  c.context_length = h.context;
+  c.norm = NormKind::kLayerNorm;
+  c.norm_eps = 1e-5f;
+  c.mlp = MlpKind::kGeluErf;
+  c.learned_positions = true;
+  c.tied_head = true;
+  c.attention_scale =
+      static_cast<float>(1.0 / std::sqrt(std::max(1, c.head_dim)));
+  if (h.window > 0) {
+    c.layer_kinds.assign(static_cast<std::size_t>(std::max(0, c.n_layers)),
+                         LayerKind{.window = h.window});
+  }
+  // The second half attends to the middle layer (YOCO).
+  if (h.yoco) c.kv_anchor = std::max(0, c.n_layers / 2 - 1);
+  c.name = NameFromShape(c);
+  return c;
+}
+
 Result<LoadedModel> LoadTinygpt(ByteSpan bytes, const std::string& label,
                                 const std::string& directory) {
   HEARTH_ASSIGN(const TinygptHeader header, ParseTinygptHeader(bytes, label));
   LoadedModel model;
-  model.config = ConfigOf(header);
+  model.config = TinygptConfig(header);
   HEARTH_TRY(CheckConfig(model.config, label));
   if (header.d_model % header.heads != 0) {
     return {Code::kCorrupt,

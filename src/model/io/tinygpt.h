@@ -57,6 +57,9 @@ struct TinygptHeader {
 Result<TinygptHeader> ParseTinygptHeader(ByteSpan bytes,
                                          const std::string& label);
 
+// The forward pass of a file with this header, sizes unchecked.
+ModelConfig TinygptConfig(const TinygptHeader& header);
+
 inline constexpr int kTinygptInt4Block = 64;
 inline constexpr int kTinygptBytesVocab = 256;
 

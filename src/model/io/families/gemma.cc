@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "model/io/families/settings.h"
+#include "model/io/hf_export.h"
 #include "model/io/narrow.h"
 
 namespace hearth {
@@ -27,6 +28,16 @@ Result<void> FinishGemmaHf(const HfInput& in, double attention_cap,
   HEARTH_ASSIGN(c.logit_softcap,
                 HfSoftcap(in, "final_logit_softcapping", logit_cap));
   return HfRequire(in, "use_bidirectional_attention", false);
+}
+
+void WriteGemmaHf(const ModelConfig& config, Json& json) {
+  const auto cap = [](float value) {
+    return value == 0 ? Json() : Json(HfNumber(value));
+  };
+  json["query_pre_attn_scalar"] =
+      std::round(1 / std::pow(static_cast<double>(config.attention_scale), 2));
+  json["attn_logit_softcapping"] = cap(config.attention_softcap);
+  json["final_logit_softcapping"] = cap(config.logit_softcap);
 }
 
 Result<void> FinishGemmaGguf(const GgufInput& in, int n_layers_27b,

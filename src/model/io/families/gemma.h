@@ -25,4 +25,7 @@ Result<void> FinishGemmaHf(const HfInput& in, double attention_cap,
 Result<void> FinishGemmaGguf(const GgufInput& in, int n_layers_27b,
                              double attention_cap, double logit_cap);
 
+// The members of config.json that FinishGemmaHf reads.
+void WriteGemmaHf(const ModelConfig& config, Json& json);
+
 }  // namespace hearth

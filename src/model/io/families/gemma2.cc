@@ -32,6 +32,7 @@ constinit const Family kGemma2Family = {
     .architecture = "gemma2",
     .gguf_architecture = "gemma2",
     .hf_class = "Gemma2ForCausalLM",
+    .hf_model_type = "gemma2",
     .hf_names = kGemmaHfNames,
     .hf_keys = kGemmaHfKeys,
     .mlp = MlpKind::kGatedGeluTanh,
@@ -42,6 +43,7 @@ constinit const Family kGemma2Family = {
     .describe = DescribeGemma,
     .finish_gguf = FinishGguf,
     .finish_hf = FinishHf,
+    .write_hf = WriteGemmaHf,
 };
 
 }  // namespace hearth

@@ -92,6 +92,7 @@ constinit const Family kGemma3Family = {
     .architecture = "gemma3",
     .gguf_architecture = "gemma3",
     .hf_class = "Gemma3ForCausalLM",
+    .hf_model_type = "gemma3_text",
     .hf_names = kGemmaHfNames,
     .hf_keys = kGemmaHfKeys,
     .mlp = MlpKind::kGatedGeluTanh,
@@ -103,6 +104,7 @@ constinit const Family kGemma3Family = {
     .describe = Describe,
     .finish_gguf = FinishGguf,
     .finish_hf = FinishHf,
+    .write_hf = WriteGemmaHf,
 };
 
 }  // namespace hearth

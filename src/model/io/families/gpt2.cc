@@ -57,6 +57,7 @@ constinit const Family kGpt2Family = {
     .architecture = "gpt2",
     .gguf_architecture = "gpt2",
     .hf_class = "GPT2LMHeadModel",
+    .hf_model_type = "gpt2",
     .hf_names = kHfNames,
     .hf_keys = kHfKeys,
     .mlp = MlpKind::kGeluTanh,

@@ -51,12 +51,19 @@ Result<void> FinishHf(const HfInput& in) {
   return HfWindows(in, window, [](int layer) { return layer % 2 == 0; });
 }
 
+void WriteHf(const ModelConfig& config, Json& json) {
+  json["num_local_experts"] = config.n_experts;
+  json["num_experts_per_tok"] = config.n_experts_used;
+  json["swiglu_limit"] = kLimit;
+}
+
 }  // namespace
 
 constinit const Family kGptOssFamily = {
     .architecture = "gpt-oss",
     .gguf_architecture = "gpt-oss",
     .hf_class = "GptOssForCausalLM",
+    .hf_model_type = "gpt_oss",
     .gguf_names = kGptOssGgufNames,
     .hf_names = kHfNames,
     .mlp = MlpKind::kClampedSwiglu,
@@ -67,6 +74,7 @@ constinit const Family kGptOssFamily = {
     .describe = Describe,
     .finish_gguf = FinishGguf,
     .finish_hf = FinishHf,
+    .write_hf = WriteHf,
 };
 
 }  // namespace hearth

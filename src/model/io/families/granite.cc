@@ -1,6 +1,7 @@
 // Granite 3 (dense): llama with four multipliers.
 #include "model/io/families/all.h"
 #include "model/io/families/settings.h"
+#include "model/io/hf_export.h"
 
 namespace hearth {
 namespace {
@@ -34,16 +35,25 @@ Result<void> FinishHf(const HfInput& in) {
   return {};
 }
 
+void WriteHf(const ModelConfig& config, Json& json) {
+  json["embedding_multiplier"] = HfNumber(config.embedding_scale);
+  json["residual_multiplier"] = HfNumber(config.residual_scale);
+  json["attention_multiplier"] = HfNumber(config.attention_scale);
+  json["logits_scaling"] = HfNumber(1.0f / config.logit_scale);
+}
+
 }  // namespace
 
 constinit const Family kGraniteFamily = {
     .architecture = "granite",
     .gguf_architecture = "granite",
     .hf_class = "GraniteForCausalLM",
+    .hf_model_type = "granite",
     .gguf_interleaved = true,
     .gguf_keys = kGgufKeys,
     .finish_gguf = FinishGguf,
     .finish_hf = FinishHf,
+    .write_hf = WriteHf,
 };
 
 }  // namespace hearth

@@ -24,6 +24,7 @@ constinit const Family kLlamaFamily = {
     .architecture = "llama",
     .gguf_architecture = "llama",
     .hf_class = "LlamaForCausalLM",
+    .hf_model_type = "llama",
     .gguf_interleaved = true,
     .gguf_keys = kGgufKeys,
     .finish_gguf = FinishGguf,

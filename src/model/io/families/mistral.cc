@@ -16,6 +16,7 @@ Result<void> FinishHf(const HfInput& in) {
 constinit const Family kMistralFamily = {
     .architecture = "mistral",
     .hf_class = "MistralForCausalLM",
+    .hf_model_type = "mistral",
     .gguf_interleaved = true,
     .finish_hf = FinishHf,
 };

@@ -21,6 +21,7 @@ constinit const Family kOlmo2Family = {
     .architecture = "olmo2",
     .gguf_architecture = "olmo2",
     .hf_class = "Olmo2ForCausalLM",
+    .hf_model_type = "olmo2",
     .hf_names = kHfNames,
     .describe = Describe,
     .finish_hf = HfAttentionBias,

@@ -30,6 +30,7 @@ constinit const Family kPhi3Family = {
     .architecture = "phi3",
     .gguf_architecture = "phi3",
     .hf_class = "Phi3ForCausalLM",
+    .hf_model_type = "phi3",
     .hf_partial_rotary = true,
     .gguf_keys = kGgufKeys,
     .describe = Describe,

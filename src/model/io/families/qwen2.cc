@@ -13,6 +13,7 @@ constinit const Family kQwen2Family = {
     .architecture = "qwen2",
     .gguf_architecture = "qwen2",
     .hf_class = "Qwen2ForCausalLM",
+    .hf_model_type = "qwen2",
     .describe = Describe,
     .finish_hf = HfOptionalWindows,
 };

@@ -20,6 +20,7 @@ constinit const Family kQwen3Family = {
     .architecture = "qwen3",
     .gguf_architecture = "qwen3",
     .hf_class = "Qwen3ForCausalLM",
+    .hf_model_type = "qwen3",
     .hf_head_dim = 128,
     .describe = Describe,
     .finish_hf = FinishHf,

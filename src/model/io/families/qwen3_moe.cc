@@ -46,17 +46,26 @@ Result<void> FinishHf(const HfInput& in) {
   return HfOptionalWindows(in);
 }
 
+void WriteHf(const ModelConfig& config, Json& json) {
+  json["num_experts"] = config.n_experts;
+  json["num_experts_per_tok"] = config.n_experts_used;
+  json["moe_intermediate_size"] = config.d_expert;
+  json["norm_topk_prob"] = config.router == RouterKind::kSoftmaxOfChosen;
+}
+
 }  // namespace
 
 constinit const Family kQwen3MoeFamily = {
     .architecture = "qwen3moe",
     .gguf_architecture = "qwen3moe",
     .hf_class = "Qwen3MoeForCausalLM",
+    .hf_model_type = "qwen3_moe",
     .hf_head_dim = 128,
     .gguf_keys = kGgufKeys,
     .describe = Describe,
     .finish_gguf = GgufExperts,
     .finish_hf = FinishHf,
+    .write_hf = WriteHf,
 };
 
 }  // namespace hearth

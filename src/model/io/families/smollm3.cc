@@ -51,17 +51,27 @@ Result<void> FinishHf(const HfInput& in) {
   });
 }
 
+void WriteHf(const ModelConfig& config, Json& json) {
+  Json rotated = Json::array();
+  for (int i = 0; i < config.n_layers; ++i) {
+    rotated.push_back(config.KindOf(i).rope == RopeUse::kNone ? 0 : 1);
+  }
+  json["no_rope_layers"] = std::move(rotated);
+}
+
 }  // namespace
 
 constinit const Family kSmolLm3Family = {
     .architecture = "smollm3",
     .gguf_architecture = "smollm3",
     .hf_class = "SmolLM3ForCausalLM",
+    .hf_model_type = "smollm3",
     .gguf_interleaved = true,
     .hf_tied = true,
     .gguf_no_rope_interval = kInterval,
     .finish_gguf = FinishGguf,
     .finish_hf = FinishHf,
+    .write_hf = WriteHf,
 };
 
 }  // namespace hearth

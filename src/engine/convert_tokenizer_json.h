@@ -1,0 +1,21 @@
+// The tokenizer and chat template of a model as a Hugging Face directory has
+// them: the way back from convert_tokenizer.h.
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "hearth/result.h"
+#include "model/weights.h"
+
+namespace hearth {
+
+// Writes tokenizer.json and tokenizer_config.json: copied from a directory,
+// made from a GGUF vocabulary or for plain bytes. kUnsupported, naming the
+// part, for other vocabularies.
+Result<void> WriteTokenizerFiles(const LoadedModel& model,
+                                 const std::string& directory);
+
+Result<void> WriteJsonFile(const std::string& path, const Json& json);
+
+}  // namespace hearth
