@@ -138,7 +138,7 @@ TEST(Convert, SentencePieceVocabulariesComeOutOfGguf) {
 TEST(Convert, TinygptToHuggingFaceAndBack) {
   const TempDir dir;
   const std::string tiny = dir.path() + "/t.tinygpt";
-  ASSERT_TRUE(InitModel("tiny", tiny, 0, 1).ok());
+  ASSERT_TRUE(InitModel("tiny", tiny, 0, false, 1).ok());
   const std::string bytes = "any \xC3\xA9 bytes\x01";
   for (const std::string& in : {tiny, std::string()}) {
     const std::string hf = dir.path() + "/hf" + std::to_string(in.size());
@@ -160,8 +160,8 @@ TEST(Convert, TinygptToHuggingFaceAndBack) {
 
 TEST(Convert, WhatTinygptAndGgufCannotSayIsRefused) {
   const TempDir dir;
-  ASSERT_TRUE(InitModel("tiny", dir.path() + "/t.tinygpt", 0, 1).ok());
-  ASSERT_TRUE(InitModel("tiny", dir.path() + "/g.tinygpt", 2, 1).ok());
+  ASSERT_TRUE(InitModel("tiny", dir.path() + "/t.tinygpt", 0, false, 1).ok());
+  ASSERT_TRUE(InitModel("tiny", dir.path() + "/g.tinygpt", 2, false, 1).ok());
   const struct {
     std::string in, out, says;
   } cases[] = {
