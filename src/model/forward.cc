@@ -215,11 +215,17 @@ void Forward::RunAttention(int layer_index, KvPort& kv, int first_position,
   if (owns_kv) {
     const float* k = q + q_dim_;
     kv.BeginLayer(kv_layer);
-    pool_.ParallelFor(config_.n_kv_heads, [&](std::int64_t h, int) {
+    const auto write = [&](std::int64_t h, int) {
       const float* head = k + h * config_.head_dim;
       kv.WriteHead(kv_layer, static_cast<int>(h), head, head + kv_dim_,
                    qkv_dim_);
-    });
+    };
+    if (n_rows == 1) {
+      // Less work than handing it out.
+      for (int h = 0; h < config_.n_kv_heads; ++h) write(h, 0);
+    } else {
+      pool_.ParallelFor(config_.n_kv_heads, write);
+    }
   }
   float* attended = attended_.GetFloats(Size(n_rows, q_dim_));
   attention_.Run({.kv = kv,
