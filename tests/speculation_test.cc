@@ -322,6 +322,32 @@ TEST(Speculation, TheDraftModelsKvIsKeptInThePromptCacheToo) {
   }
 }
 
+// The draft, here the same model, stores nothing that can be read without the
+// key.
+TEST(Speculation, ADraftModelKeepsItsKvUnderTheSameKey) {
+  TempDir dir;
+  const std::string key = dir.path() + "/key";
+  ASSERT_TRUE(
+      WriteFileAtomically(key, AsBytes("0123456789abcdef0123456789abcdef")).ok());
+  std::vector<std::int32_t> ids;
+  for (int i = 0; i < 150; ++i) ids.push_back(3 + i * 37 % 500);
+  for (const bool with_key : {true, false}) {
+    const auto engine = Open({.model_path = kStories260K,
+                              .n_threads = 1,
+                              .draft = kStories260K,
+                              .prompt_cache_dir = dir.path() + "/s",
+                              .cache_key_file = with_key ? key : ""});
+    ASSERT_NE(engine, nullptr);
+    auto session = *engine->NewSession();
+    const auto sync = session->Sync(ids, nullptr);
+    ASSERT_TRUE(sync.ok());
+    EXPECT_EQ(sync->reused_tokens, 0);
+    ASSERT_TRUE(session->Generate(Greedy(8), nullptr).ok());
+    session->Persist();
+    ASSERT_TRUE(engine->DrainSaves().ok());
+  }
+}
+
 TEST(Speculation, WhatCannotDraftIsRefusedWithTheReason) {
   TempDir dir;
   const std::string tiny = TinyFile(dir, 1);

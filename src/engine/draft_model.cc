@@ -116,17 +116,23 @@ Result<void> CheckVocabulary(const Tokenizer& target, const Tokenizer& draft,
 
 Result<std::unique_ptr<DraftSource>> OpenDraftModel(EngineParts& target) {
   const EngineOptions& options = target.options;
-  // In place, in full precision and without a window, whatever the target's
-  // cache is like: the draft decides speed, never text.
-  EngineOptions draft_options{
-      .model_path = options.draft,
-      .block_tokens = options.block_tokens,
-      .rope_rounding = options.rope_rounding,
-      .prompt_cache_dir = options.prompt_cache_dir,
-      .cache_namespace = options.cache_namespace,
-      .cache_disk_budget_bytes = options.cache_disk_budget_bytes,
-      .cache_free_reserve_bytes = options.cache_free_reserve_bytes,
-      .cache_verify = options.cache_verify};
+  // The same store with the same key, but a cache in place, in full precision
+  // and without a window, whatever the target's is like: the draft decides
+  // speed, never text.
+  EngineOptions draft_options = options;
+  draft_options.model_path = options.draft;
+  draft_options.draft = {};
+  draft_options.kv_storage = KvStorage::kFp32;
+  draft_options.kv_keys = draft_options.kv_values = std::nullopt;
+  draft_options.kv_growth = KvGrowth::kInPlace;
+  draft_options.kv_preallocate = false;
+  draft_options.context_tokens = 0;
+  draft_options.streaming_sink = draft_options.streaming_window = 0;
+  draft_options.prompt_cache_file = {};
+  draft_options.cache_by_text = false;
+  if (options.prompt_cache_dir.empty()) {  // at most a file, for the target
+    draft_options.cache_key_file = draft_options.cache_remote = {};
+  }
   HEARTH_ASSIGN(auto parts, OpenParts(draft_options, target.pool));
   HEARTH_TRY(
       CheckVocabulary(*target.tokenizer, *parts->tokenizer, options.draft));
