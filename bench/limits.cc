@@ -44,40 +44,52 @@ double SecondsSince(Clock::time_point start) {
 // Each runs `n` instructions on each of kChains registers.
 #if defined(__x86_64__)
 
-#define HEARTH_CHAINS(vector, zero, target_name, step)             \
-  __attribute__((target(target_name))) void Run(std::int64_t n) {  \
-    vector acc[kChains];                                           \
-    for (vector& a : acc) a = zero;                                \
-    for (std::int64_t i = 0; i < n; ++i) {                         \
-      for (vector& a : acc) {                                      \
-        step;                                                      \
-        asm volatile("" : "+v"(a));                                \
-      }                                                            \
-    }                                                              \
+// Named variables, not an array, which compilers keep in memory.
+#define HEARTH_TWELVE(X) \
+  X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+#define HEARTH_START(i) auto a##i = kZero;
+#define HEARTH_STEP(i)       \
+  a##i = HEARTH_OP(a##i);    \
+  asm volatile("" : "+v"(a##i));
+#define HEARTH_CHAINS(target_name, zero)                          \
+  __attribute__((target(target_name))) void Run(std::int64_t n) { \
+    const auto kZero = zero;                                      \
+    HEARTH_TWELVE(HEARTH_START)                                   \
+    for (std::int64_t i = 0; i < n; ++i) {                        \
+      HEARTH_TWELVE(HEARTH_STEP)                                  \
+    }                                                             \
   }
 
 namespace fma512 {
-HEARTH_CHAINS(__m512, _mm512_setzero_ps(), "avx512f",
-              a = _mm512_fmadd_ps(a, a, a))
-}
+#define HEARTH_OP(a) _mm512_fmadd_ps(a, a, a)
+HEARTH_CHAINS("avx512f", _mm512_setzero_ps())
+#undef HEARTH_OP
+}  // namespace fma512
 namespace fma256 {
-HEARTH_CHAINS(__m256, _mm256_setzero_ps(), "avx2,fma",
-              a = _mm256_fmadd_ps(a, a, a))
-}
+#define HEARTH_OP(a) _mm256_fmadd_ps(a, a, a)
+HEARTH_CHAINS("avx2,fma", _mm256_setzero_ps())
+#undef HEARTH_OP
+}  // namespace fma256
 namespace bf16_512 {
-HEARTH_CHAINS(__m512, _mm512_setzero_ps(), "avx512f,avx512bf16",
-              a = _mm512_dpbf16_ps(a, (__m512bh)a, (__m512bh)a))
-}
+#define HEARTH_OP(a) _mm512_dpbf16_ps(a, (__m512bh)a, (__m512bh)a)
+HEARTH_CHAINS("avx512f,avx512bf16", _mm512_setzero_ps())
+#undef HEARTH_OP
+}  // namespace bf16_512
 namespace int8_512 {
-HEARTH_CHAINS(__m512i, _mm512_setzero_si512(), "avx512f,avx512vnni",
-              a = _mm512_dpbusd_epi32(a, a, a))
-}
+#define HEARTH_OP(a) _mm512_dpbusd_epi32(a, a, a)
+HEARTH_CHAINS("avx512f,avx512vnni", _mm512_setzero_si512())
+#undef HEARTH_OP
+}  // namespace int8_512
 namespace int8_256 {
-HEARTH_CHAINS(__m256i, _mm256_setzero_si256(), "avx2",
-              a = _mm256_add_epi32(
-                  a, _mm256_madd_epi16(_mm256_maddubs_epi16(a, a), a)))
-}
+#define HEARTH_OP(a) \
+  _mm256_add_epi32(a, _mm256_madd_epi16(_mm256_maddubs_epi16(a, a), a))
+HEARTH_CHAINS("avx2", _mm256_setzero_si256())
+#undef HEARTH_OP
+}  // namespace int8_256
 #undef HEARTH_CHAINS
+#undef HEARTH_STEP
+#undef HEARTH_START
+#undef HEARTH_TWELVE
 
 #endif  // __x86_64__
 
