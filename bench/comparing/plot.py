@@ -35,7 +35,7 @@ def number(v):
 def bars(title, rows):
     """rows: (label, unit, {name: value}); each row has its own scale, because
     rates of different models do not compare."""
-    left, width, step = 300, 760, 44
+    left, width, step = 370, 840, 44
     body = legend(["hearth", "peer"], left, 46)
     for i, (label, unit, values) in enumerate(rows):
         y = 62 + step * i
