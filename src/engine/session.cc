@@ -14,17 +14,6 @@ namespace {
 // for a lively progress bar and a prompt answer to a cancel.
 constexpr int kPrefillStepDefault = 256;
 
-constexpr std::size_t kPreviewTokens = 64;
-
-// Tokens that a window is done with and that still wait for the store's writer:
-// beyond this they are given up, so that a slow disk does not fill the memory.
-constexpr int kUnsavedTokensMax = 4096;
-constexpr int kBundleTokensMax = 1 << 20;
-
-// How much work a kill may cost. A prefill shorter than this saves nothing
-// until its first token is out.
-constexpr std::chrono::milliseconds kSaveInterval{500};
-
 int CommonPrefix(std::span<const std::int32_t> a,
                  std::span<const std::int32_t> b) {
   const auto n = std::min(a.size(), b.size());
@@ -34,50 +23,6 @@ int CommonPrefix(std::span<const std::int32_t> a,
 }
 
 }  // namespace
-
-bool EngineParts::IsEnd(std::int32_t id) const {
-  return tokenizer->IsEnd(id) ||
-         std::find(model.eos_ids.begin(), model.eos_ids.end(), id) !=
-             model.eos_ids.end();
-}
-
-Result<std::unique_ptr<KvSequence>> EngineParts::NewSequence() const {
-  if (options.kv_growth == KvGrowth::kConcat) {
-    return MakeConcatSequence(spec, context_tokens);
-  }
-  // What was dropped may still be on its way to the store: a queue full of it.
-  const std::size_t n_spare =
-      prompt_cache == nullptr
-          ? 0
-          : kSaveQueueBytesMax / KvLayout(spec, spec.block_tokens).block_bytes();
-  return MakeInPlaceSequence(spec, n_kv_blocks(), options.kv_preallocate,
-                             retention, static_cast<int>(n_spare) + 2);
-}
-
-bool EngineParts::forgets() const {
-  return std::all_of(retention.windows.begin(), retention.windows.end(),
-                     [](int window) { return window > 0; });
-}
-
-int EngineParts::n_kv_blocks() const {
-  const auto blocks = [this](std::int64_t n_tokens) {
-    return (n_tokens + spec.block_tokens - 1) / spec.block_tokens;
-  };
-  std::int64_t n = blocks(context_tokens);
-  if (forgets()) {
-    const int window =
-        *std::max_element(retention.windows.begin(), retention.windows.end());
-    std::int64_t kept = std::int64_t{window} + Forward::kStepTokensMax;
-    // What waits to be saved: bounded, but for the one file that takes whole
-    // prompts.
-    if (prompt_cache != nullptr) {
-      kept += options.prompt_cache_file.empty() ? kUnsavedTokensMax
-                                                : kBundleTokensMax;
-    }
-    n = std::min(n, blocks(retention.sink_tokens) + blocks(kept) + 4);
-  }
-  return static_cast<int>(n);
-}
 
 Result<void> SessionImpl::CheckPrompt(
     std::span<const std::int32_t> tokens) const {
@@ -220,88 +165,6 @@ Result<SyncReport> SessionImpl::Sync(std::span<const std::int32_t> tokens,
         report.prompt_tokens - report.reused_tokens, report.prefill_ms);
   }
   return report;
-}
-
-void SessionImpl::ForgetLostSaves() {
-  const std::uint64_t n_lost = parts_.prompt_cache->n_lost();
-  if (n_lost != n_lost_) n_stored_ = 0;  // what exists is not written again
-  n_lost_ = n_lost;
-}
-
-void SessionImpl::KeepUnsaved() {
-  if (parts_.prompt_cache == nullptr) return;
-  const int n_tokens = sequence_->n_tokens();
-  const bool whole_prompts = !parts_.options.prompt_cache_file.empty();
-  int releasable = n_stored_;
-  if (!whole_prompts) {
-    releasable = std::max(releasable, n_tokens - kUnsavedTokensMax);
-  } else if (!unsaved_prompt_.has_value()) {
-    releasable = n_tokens;
-  }
-  sequence_->SetReleasable(releasable);
-}
-
-int SessionImpl::SavableTokens(int n_tokens) const {
-  const int step = parts_.spec.block_tokens;
-  const bool whole_prompts = !parts_.options.prompt_cache_file.empty();
-  const int first = whole_prompts ? 0 : n_stored_ / step;
-  for (int begin = first * step; begin < n_tokens; begin += step) {
-    if (!sequence_->HasImage(begin / step, std::min(step, n_tokens - begin))) {
-      return begin;
-    }
-  }
-  return n_tokens;
-}
-
-void SessionImpl::SaveSealed(bool now) {
-  if (parts_.prompt_cache == nullptr) return;
-  const auto time = std::chrono::steady_clock::now();
-  if (!now && time - last_save_ < kSaveInterval) return;
-  last_save_ = time;
-  ForgetLostSaves();
-  const int step = parts_.spec.block_tokens;
-  const int n_full =
-      SavableTokens(static_cast<int>(tokens_.size()) / step * step);
-  if (n_full <= n_stored_) return;
-  const auto full = std::span<const std::int32_t>(tokens_).first(
-      static_cast<std::size_t>(n_full));
-  if (parts_.prompt_cache->SaveBlocks(full, *sequence_, n_stored_)) {
-    n_stored_ = n_full;
-    lacks_manifest_ = true;
-  }
-}
-
-void SessionImpl::Save(std::size_t n_tokens) {
-  ForgetLostSaves();
-  unsaved_prompt_.reset();
-  // Less when a window is done with some of it: then the beginning is kept.
-  const int n_savable = SavableTokens(static_cast<int>(n_tokens));
-  if (n_savable < static_cast<int>(n_tokens) &&
-      (n_savable <= n_stored_ || !parts_.options.prompt_cache_file.empty())) {
-    return;
-  }
-  n_tokens = static_cast<std::size_t>(n_savable);
-  const auto tokens = std::span<const std::int32_t>(tokens_).first(n_tokens);
-  std::string preview;
-  if (parts_.options.cache_previews) {
-    preview = parts_.tokenizer->Decode(
-        tokens.first(std::min(n_tokens, kPreviewTokens)));
-  }
-  parts_.prompt_cache->Save(tokens, *sequence_, n_stored_, std::move(preview));
-  n_stored_ = static_cast<int>(n_tokens);
-  lacks_manifest_ = false;
-}
-
-void SessionImpl::SavePrompt() {
-  if (unsaved_prompt_.has_value()) Save(*unsaved_prompt_);
-}
-
-void SessionImpl::Persist() {
-  if (parts_.prompt_cache == nullptr || tokens_.empty()) return;
-  if (lacks_manifest_ || n_stored_ < static_cast<int>(tokens_.size())) {
-    Save(tokens_.size());
-  }
-  if (speculation_ != nullptr) speculation_->drafter().Persist();
 }
 
 Result<GenerateReport> SessionImpl::Generate(const GenerateOptions& options,

@@ -1,0 +1,53 @@
+// How much KV memory a session of this engine may need.
+#include <algorithm>
+
+#include "engine/session.h"
+#include "store/save_queue.h"
+
+namespace hearth {
+
+bool EngineParts::IsEnd(std::int32_t id) const {
+  return tokenizer->IsEnd(id) ||
+         std::find(model.eos_ids.begin(), model.eos_ids.end(), id) !=
+             model.eos_ids.end();
+}
+
+Result<std::unique_ptr<KvSequence>> EngineParts::NewSequence() const {
+  if (options.kv_growth == KvGrowth::kConcat) {
+    return MakeConcatSequence(spec, context_tokens);
+  }
+  // What was dropped may still be on its way to the store: a queue full of it.
+  const std::size_t n_spare =
+      prompt_cache == nullptr
+          ? 0
+          : kSaveQueueBytesMax / KvLayout(spec, spec.block_tokens).block_bytes();
+  return MakeInPlaceSequence(spec, n_kv_blocks(), options.kv_preallocate,
+                             retention, static_cast<int>(n_spare) + 2);
+}
+
+bool EngineParts::forgets() const {
+  return std::all_of(retention.windows.begin(), retention.windows.end(),
+                     [](int window) { return window > 0; });
+}
+
+int EngineParts::n_kv_blocks() const {
+  const auto blocks = [this](std::int64_t n_tokens) {
+    return (n_tokens + spec.block_tokens - 1) / spec.block_tokens;
+  };
+  std::int64_t n = blocks(context_tokens);
+  if (forgets()) {
+    const int window =
+        *std::max_element(retention.windows.begin(), retention.windows.end());
+    std::int64_t kept = std::int64_t{window} + Forward::kStepTokensMax;
+    // What waits to be saved: bounded, but for the one file that takes whole
+    // prompts.
+    if (prompt_cache != nullptr) {
+      kept += options.prompt_cache_file.empty() ? kUnsavedTokensMax
+                                                : kBundleTokensMax;
+    }
+    n = std::min(n, blocks(retention.sink_tokens) + blocks(kept) + 4);
+  }
+  return static_cast<int>(n);
+}
+
+}  // namespace hearth
