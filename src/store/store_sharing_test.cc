@@ -120,7 +120,9 @@ TEST_F(StoreSharing, ProcessesThatShareAPromptShareItsMemory) {
   for (int i = 0; i < kProcesses; ++i) {
     const pid_t child = ::fork();
     if (child == 0) {
-      const auto store = KvStore::Open(root_).value();
+      StoreOptions options;
+      options.tidy_in_background = false;  // _exit waits for no thread
+      const auto store = KvStore::Open(root_, options).value();
       const auto match = store->Lookup(identity, spec, prompt.tokens);
       const bool exact = match.n_tokens == 8192;  // and its checksums were read
       ++shared->n_loaded;
