@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cache/kv_sequence.h"
+#include "engine/kv_setup.h"
 #include "model/forward.h"
 #include "testing/reference_model.h"
 
@@ -65,22 +66,10 @@ class Walk {
   Walk(const LoadedModel& model, KvSpec spec, unsigned seed)
       : model_(model),
         spec_(spec),
+        retention_(RetentionOf(model.config)),
         pool_(1 + static_cast<int>(seed % 2)),
         forward_(model, pool_),
-        rng_(seed) {
-    const ModelConfig& c = model.config;
-    retention_.sink_tokens = c.sink_tokens;
-    for (int i = 0; i < c.n_kv_layers(); ++i) {
-      int window = 0;
-      bool all = false;
-      for (int j = 0; j < c.n_layers; ++j) {
-        if (c.KvLayerOf(j) != i) continue;
-        window = std::max(window, c.SightOf(j).window);
-        all = all || c.SightOf(j).window == 0;
-      }
-      retention_.windows.push_back(all ? 0 : window);
-    }
-  }
+        rng_(seed) {}
 
   std::unique_ptr<KvSequence> New() const {
     return std::move(

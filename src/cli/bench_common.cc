@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/bench.h"
+#include "cli/engine_args.h"
 #include "cli/units.h"
 
 namespace hearth::cli {
@@ -60,17 +61,9 @@ std::uint64_t StatusBytes(const std::string& key) {
 }
 
 void BenchArgs::Add(CLI::App& command) {
-  command.add_option("MODEL", engine.model_path,
-                     "GGUF file, .tinygpt file or Hugging Face directory; "
-                     "default: the small model inside the program");
+  AddModelOptions(command, engine);
   command.add_option("--kv", kv, "storage of keys and values")
       ->capture_default_str();
-  command.add_option("--threads,-t", engine.n_threads,
-                     "default: the processors this process may use")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--threads-prefill", engine.n_threads_prefill,
-                     "for computing prompts; default: as many as --threads")
-      ->check(CLI::PositiveNumber);
   command.add_flag("--json", json, "one JSON object on stdout instead");
 }
 

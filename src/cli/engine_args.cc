@@ -4,7 +4,7 @@
 
 namespace hearth::cli {
 
-void EngineArgs::AddModel(CLI::App& command) {
+void AddModelOptions(CLI::App& command, EngineOptions& engine) {
   command.add_option("MODEL", engine.model_path,
                      "GGUF file, .tinygpt file or Hugging Face directory; "
                      "default: the small model inside the program");
@@ -14,6 +14,10 @@ void EngineArgs::AddModel(CLI::App& command) {
   command.add_option("--threads-prefill", engine.n_threads_prefill,
                      "for computing prompts; default: as many as --threads")
       ->check(CLI::PositiveNumber);
+}
+
+void EngineArgs::AddModel(CLI::App& command) {
+  AddModelOptions(command, engine);
 }
 
 void EngineArgs::AddSampling(CLI::App& command) {

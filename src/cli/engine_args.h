@@ -9,6 +9,9 @@
 
 namespace hearth::cli {
 
+// MODEL and the thread counts.
+void AddModelOptions(CLI::App& command, EngineOptions& engine);
+
 struct EngineArgs {
   EngineOptions engine;
   SamplingOptions sampling;

@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <system_error>
 
 #include "base/file.h"
 #include "cache/kv_layout.h"
+#include "engine/stopwatch.h"
 #include "hearth/measure.h"
 #include "store/kv_store.h"
 #include "store/vault.h"
@@ -19,19 +19,6 @@ namespace hearth {
 namespace {
 
 namespace fs = std::filesystem;
-
-class Stopwatch {
- public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
-                                         start_)
-        .count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ =
-      std::chrono::steady_clock::now();
-};
 
 // A folder that goes with the object.
 struct OwnFolder {
@@ -115,7 +102,7 @@ Result<void> TimeSave(const std::string& root, const StoreOptions& options,
   HEARTH_TRY(store->SaveBlocks(sample.identity, sample.spec, sample.blocks));
   HEARTH_TRY(store->SaveManifest(sample.identity, sample.spec, sample.tokens,
                                  nullptr, ""));
-  save_s = watch.seconds();
+  save_s = watch.ms() * 1e-3;
   return {};
 }
 
@@ -128,7 +115,7 @@ Result<void> TimeLoad(const std::string& root, const StoreOptions& options,
   const Stopwatch find;
   const StoreMatch match =
       store->Lookup(sample.identity, sample.spec, sample.tokens);
-  find_s = find.seconds();
+  find_s = find.ms() * 1e-3;
   if (match.n_tokens != static_cast<int>(sample.tokens.size())) {
     return {Code::kIo, "not all of the store was found: " + match.miss_reason};
   }
@@ -136,7 +123,7 @@ Result<void> TimeLoad(const std::string& root, const StoreOptions& options,
   std::uint64_t sum = 0;
   std::uint64_t expected = 0;
   for (const StoredBlock& block : match.blocks) sum += SumOf(block.payload);
-  read_s = read.seconds();
+  read_s = read.ms() * 1e-3;
   for (const auto& payload : sample.payloads) expected += SumOf(payload);
   if (sum != expected) return {Code::kCorrupt, "the store gave other bytes"};
   return {};
@@ -154,12 +141,12 @@ Result<StoreRates> MeasureIn(const std::string& folder, const Sample& sample,
   {
     const Stopwatch watch;
     HEARTH_TRY(WriteFileAtomically(folder + "/plain", parts));
-    rates.disk_write_s = watch.seconds();
+    rates.disk_write_s = watch.ms() * 1e-3;
   }
   {
     const Stopwatch watch;
     const std::vector<std::vector<std::byte>> copies = sample.payloads;
-    rates.memory_copy_s = watch.seconds();
+    rates.memory_copy_s = watch.ms() * 1e-3;
   }
   const std::string root = folder + "/store";
   StoreOptions options;
