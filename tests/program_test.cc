@@ -260,16 +260,25 @@ TEST(Program, PromptTextIsNowhereInTheStoreUnlessAskedFor) {
 
 TEST(Program, InterruptEndsTheRunButNotTheSave) {
   TempDir dir;
+  const std::string out = dir.path() + "/out", err = dir.path() + "/err";
+  const std::string sample = "sample " + kStories260K + kPrompt +
+                             "--prompt-cache-dir " + dir.path() + "/s ";
+  // Endless, and interrupted once it has answered: no clock decides the test.
   const std::string command =
-      "timeout --preserve-status -s INT 1.5 " + std::string(HEARTH_PROGRAM) +
-      " sample -p 'Once upon a time in a small house by the sea there lived an "
-      "old man who had a dog.' --no-cache -n 1000 --ignore-eos --context 1024 "
-      "> " + dir.path() + "/out 2>" + dir.path() + "/err";
+      std::string(HEARTH_PROGRAM) + " " + sample +
+      "-n 100000000 --ignore-eos --streaming-llm-sink 4 "
+      "--streaming-llm-window 128 >" + out + " 2>" + err + " </dev/null & "
+      "pid=$!; while kill -0 $pid && ! [ -s " + out + " ]; do sleep 0.01; done; "
+      "kill -INT $pid; wait $pid";
   const int status = std::system(command.c_str());
   ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 130) << *ReadTextFile(dir.path() + "/err");
-  EXPECT_NE(ReadTextFile(dir.path() + "/err")->find("interrupted"),
-            std::string::npos);
+  EXPECT_EQ(WEXITSTATUS(status), 130) << *ReadTextFile(err);
+  EXPECT_NE(ReadTextFile(err)->find("interrupted"), std::string::npos);
+  const Ran again = RunProgram(
+      dir, sample + "-n 1 --json --streaming-llm-sink 4 --streaming-llm-window 128");
+  const auto report = *ParseJson(again.out, "again");
+  EXPECT_EQ(report["reused_tokens"], report["prompt_tokens"].get<int>() - 1)
+      << again.err;
 }
 
 }  // namespace
