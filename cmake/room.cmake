@@ -12,7 +12,8 @@ function(_hearth_test target)
     HEARTH_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data"
     HEARTH_SHARED="${CMAKE_SOURCE_DIR}/../shared"
     HEARTH_PROGRAM="$<TARGET_FILE:hearth>")
-  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST
+  # The default, 5 seconds to list the tests, is short for a busy machine.
+  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
                        PROPERTIES TIMEOUT 900)
 endfunction()
 
@@ -82,7 +83,7 @@ function(hearth_fuzz_targets)
       set(work ${CMAKE_BINARY_DIR}/fuzz-work/${short})
       file(MAKE_DIRECTORY ${work})
       add_test(NAME fuzz.${short} COMMAND ${name} -max_total_time=${HEARTH_FUZZ_SECONDS}
-               -timeout=20 -rss_limit_mb=2048 -print_final_stats=1
+               -timeout=60 -rss_limit_mb=2048 -print_final_stats=1
                -artifact_prefix=${work}/ ${work} ${corpus})
     else()
       target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/fuzz/replay_main.cc)

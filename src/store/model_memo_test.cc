@@ -48,7 +48,7 @@ TEST(ModelMemo, AFileStillWarmIsNotRemembered) {
   TempDir dir;
   const ModelMemo memo(dir.path() + "/s");
   auto stamps = OldStamps();
-  stamps[1].ctime_ns = std::int64_t{std::time(nullptr)} * 1'000'000'000;
+  stamps[1].ctime_ns = std::int64_t{std::time(nullptr) + 3600} * 1'000'000'000;
   ASSERT_TRUE(memo.Save(stamps, SomeDigest()).ok());
   EXPECT_EQ(memo.Find(stamps), std::nullopt);
 }

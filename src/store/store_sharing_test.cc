@@ -113,7 +113,7 @@ TEST_F(StoreSharing, ProcessesThatShareAPromptShareItsMemory) {
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto* shared = new (memory) Shared{};
   const auto wait_for = [](const std::atomic<int>& count) {
-    for (int i = 0; i < 3000 && count < kProcesses; ++i) ::usleep(10'000);
+    for (int i = 0; i < 6000 && count < kProcesses; ++i) ::usleep(10'000);
     return count == kProcesses;
   };
   std::vector<pid_t> children;
