@@ -70,9 +70,12 @@ struct StoreOptions {
   // of its own; false does it before Open returns.
   bool tidy_in_background = true;
   // A server that several machines share (remote/remote_url.h); empty: none.
-  // `remote_deadline_ms`: what one lookup may wait for it.
+  // `remote_deadline_ms`: what one lookup may wait for it. `remote_pause_s`: how
+  // long it is left alone after a failure; twice as long after each further one,
+  // up to five minutes.
   std::string remote_url;
   int remote_deadline_ms = 1000;
+  int remote_pause_s = 10;
   // Encrypts everything that tells about prompts; null: plain files.
   std::shared_ptr<const Vault> vault;
   // For tests: the system calls to write with. Must outlive the store.

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <string>
 #include <vector>
 
@@ -202,22 +201,24 @@ TEST(Gguf, HostileNamesStayOnOneLineOfTheMessage) {
   EXPECT_LT(error.message.size(), 200u);
 }
 
-TEST(Gguf, LargeVocabularyOpensInMilliseconds) {
+// Nothing is copied: a large vocabulary costs no time to open.
+TEST(Gguf, TextsOfALargeVocabularyPointIntoTheFile) {
   std::vector<std::string> words;
   for (int i = 0; i < 150'000; ++i)
     words.push_back("token" + std::to_string(i));
   GgufBuilder b;
   b.Texts("tokenizer.ggml.tokens", words);
   const auto bytes = b.Build();
-  const auto start = std::chrono::steady_clock::now();
   const auto file = GgufFile::Parse(bytes, "m");
-  const std::chrono::duration<double> took =
-      std::chrono::steady_clock::now() - start;
   ASSERT_TRUE(file.ok());
-  EXPECT_EQ(file->TextArray("tokenizer.ggml.tokens")->at(149'999),
-            "token149999");
-  // About 1 ms; the bound leaves room for sanitizers and busy machines.
-  EXPECT_LT(took.count(), 0.2);
+  const auto texts = file->TextArray("tokenizer.ggml.tokens").value();
+  ASSERT_EQ(texts.size(), words.size());
+  const auto* begin = reinterpret_cast<const char*>(bytes.data());
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    ASSERT_EQ(texts[i], words[i]);
+    ASSERT_GE(texts[i].data(), begin);
+    ASSERT_LE(texts[i].data() + texts[i].size(), begin + bytes.size());
+  }
 }
 
 }  // namespace

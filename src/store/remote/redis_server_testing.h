@@ -1,6 +1,7 @@
 // A real redis-server for tests, on a free port of this machine.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -19,6 +20,9 @@ namespace hearth {
 inline Deadline In(int ms) {
   return std::chrono::steady_clock::now() + std::chrono::milliseconds(ms);
 }
+
+// For what takes milliseconds, unless it hangs.
+inline Deadline InAMinute() { return In(60'000); }
 
 // A socket that listens on 127.0.0.1; the port it got.
 inline int Listen(int& port) {
@@ -58,11 +62,12 @@ class RedisServer {
   ~RedisServer() { Stop(); }
   RedisServer(const RedisServer&) = delete;
 
-  // False: there is no redis-server on this machine.
+  // False: there is no redis-server on this machine, or not with these arguments.
   bool WaitUntilUp(const RemoteUrl& url) {
-    for (int i = 0; i < 500; ++i) {
-      const auto client = RedisClient::Connect(url, In(1000));
-      if (client.ok() && (*client)->Exists("x", In(1000)).ok()) return true;
+    for (const Deadline deadline = InAMinute();
+         std::chrono::steady_clock::now() < deadline;) {
+      const auto client = RedisClient::Connect(url, deadline);
+      if (client.ok() && (*client)->Exists("x", deadline).ok()) return true;
       int status = 0;
       if (::waitpid(pid_, &status, WNOHANG) == pid_) {
         pid_ = -1;
@@ -70,6 +75,7 @@ class RedisServer {
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
+    ADD_FAILURE() << "redis-server runs and does not answer";
     return false;
   }
   void Stop() {

@@ -10,6 +10,7 @@ namespace {
 constexpr std::size_t kBlocksAtOnce = 8;
 // Waiting to be sent.
 constexpr std::size_t kSendBytesMax = std::size_t{64} << 20;
+constexpr std::chrono::seconds kPauseMost{300};
 constexpr std::size_t kLengthBytes = sizeof(std::uint64_t);
 
 std::size_t PartsOf(std::uint64_t file_bytes) {
@@ -36,12 +37,17 @@ std::string RemoteKey(const Digest& id, std::size_t part) {
 std::chrono::seconds Backoff::Failed() {
   const std::chrono::seconds wait = wait_;
   until_ = Clock::now() + wait;
-  wait_ = std::min(2 * wait, kMost);
+  wait_ = std::max(first_, std::min(2 * wait, kPauseMost));
   return wait;
 }
 
-RemoteTier::RemoteTier(RemoteUrl url, std::chrono::milliseconds deadline)
-    : url_(std::move(url)), deadline_(deadline), queue_(kSendBytesMax) {}
+RemoteTier::RemoteTier(RemoteUrl url, std::chrono::milliseconds deadline,
+                       std::chrono::seconds pause)
+    : url_(std::move(url)),
+      deadline_(deadline),
+      fetching_(pause),
+      sending_(pause),
+      queue_(kSendBytesMax) {}
 
 RemoteTier::~RemoteTier() { Drain(); }
 

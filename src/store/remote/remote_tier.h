@@ -33,22 +33,24 @@ std::string RemoteKey(const Digest& id, std::size_t part);
 class Backoff {
  public:
   using Clock = std::chrono::steady_clock;
+  explicit Backoff(std::chrono::seconds first) : first_(first) {}
   bool open() const { return Clock::now() >= until_; }
-  void Succeeded() { wait_ = kFirst; }
+  void Succeeded() { wait_ = first_; }
   // How long it is off now.
   std::chrono::seconds Failed();
 
  private:
-  static constexpr std::chrono::seconds kFirst{10}, kMost{300};
-  std::chrono::seconds wait_ = kFirst;
+  const std::chrono::seconds first_;
+  std::chrono::seconds wait_ = first_;
   Clock::time_point until_ = {};
 };
 
 class RemoteTier {
  public:
   // Connects at the first use. `deadline`: of one Fetch, or of one Offer's
-  // sending, connecting included.
-  RemoteTier(RemoteUrl url, std::chrono::milliseconds deadline);
+  // sending, connecting included. `pause`: after a first failure.
+  RemoteTier(RemoteUrl url, std::chrono::milliseconds deadline,
+             std::chrono::seconds pause);
   ~RemoteTier();
 
   struct Fetched {
@@ -68,6 +70,7 @@ class RemoteTier {
 
  private:
   struct Link {
+    explicit Link(std::chrono::seconds pause) : backoff(pause) {}
     std::mutex mutex;  // held for a whole call
     std::unique_ptr<RedisClient> client;
     Backoff backoff;

@@ -33,7 +33,8 @@ TieredStore::TieredStore(std::unique_ptr<DirStore> local, RemoteUrl url,
       vault_(options.vault),
       name_(url.Name()),
       remote_(std::move(url),
-              std::chrono::milliseconds(options.remote_deadline_ms)),
+              std::chrono::milliseconds(options.remote_deadline_ms),
+              std::chrono::seconds(options.remote_pause_s)),
       keeping_(kKeepBytesMax) {}
 
 TieredStore::~TieredStore() = default;

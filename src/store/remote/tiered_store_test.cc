@@ -20,10 +20,11 @@ class SharedTier : public testing::Test {
   std::unique_ptr<KvStore> Machine(const std::string& name,
                                    const std::string& url,
                                    std::shared_ptr<const Vault> vault = nullptr,
-                                   int deadline_ms = 20'000) const {
+                                   int deadline_ms = 60'000) const {
     StoreOptions options;
     options.remote_url = url;
     options.remote_deadline_ms = deadline_ms;
+    options.remote_pause_s = 3600;
     options.vault = std::move(vault);
     return KvStore::Open(dir_.path() + "/" + name, options).value();
   }
@@ -80,16 +81,16 @@ TEST_F(SharedTier, BlocksLargerThanAValueAreSplit) {
   const TinyPrompt prompt(identity, large, TinyTokens(32));
   ASSERT_TRUE(prompt.SaveTo(*Machine("a", server_.text())).ok());
   EXPECT_EQ(Find(*Machine("b", server_.text()), prompt).n_tokens_remote, 32);
-  auto client = RedisClient::Connect(server_.url(), In(5'000)).value();
+  auto client = RedisClient::Connect(server_.url(), InAMinute()).value();
   const std::vector<std::string> keys = {RemoteKey(prompt.blocks[0].id, 0),
                                          RemoteKey(prompt.blocks[0].id, 1)};
-  const auto values = client->Get(keys, 20 << 20, In(20'000)).value();
+  const auto values = client->Get(keys, 20 << 20, InAMinute()).value();
   for (const auto& value : values) {
     ASSERT_TRUE(value.has_value());
     EXPECT_LE(value->size(), kRemoteValueBytesMax);
   }
   // A part that is lost is a miss.
-  ASSERT_TRUE(client->Set(keys[1], AsBytes("short"), In(5'000)).ok());
+  ASSERT_TRUE(client->Set(keys[1], AsBytes("short"), InAMinute()).ok());
   EXPECT_EQ(Find(*Machine("c", server_.text()), prompt).n_tokens, 0);
 }
 
@@ -100,10 +101,10 @@ TEST_F(SharedTier, WhatComesFromTheServerIsVerified) {
   for (const TinyPrompt* p : {&prompt, &other}) {
     ASSERT_TRUE(p->SaveTo(*Machine("a", server_.text())).ok());
   }
-  auto client = RedisClient::Connect(server_.url(), In(5'000)).value();
+  auto client = RedisClient::Connect(server_.url(), InAMinute()).value();
   const std::string key = RemoteKey(prompt.blocks[0].id, 0);
   const auto get = [&](const std::string& k) {
-    return *client->Get(std::span(&k, 1), 1 << 20, In(5'000)).value()[0];
+    return *client->Get(std::span(&k, 1), 1 << 20, InAMinute()).value()[0];
   };
   const std::string good = get(key);
   std::vector<std::string> bad = {"", "x", good.substr(0, 100),
@@ -115,11 +116,11 @@ TEST_F(SharedTier, WhatComesFromTheServerIsVerified) {
   }
   int n = 0;
   for (const std::string& value : bad) {
-    ASSERT_TRUE(client->Set(key, AsBytes(value), In(5'000)).ok());
+    ASSERT_TRUE(client->Set(key, AsBytes(value), InAMinute()).ok());
     StoreOptions trusting;
     trusting.verify = false;  // of one's own disk, not of others' servers
     trusting.remote_url = server_.text();
-    trusting.remote_deadline_ms = 20'000;
+    trusting.remote_deadline_ms = 60'000;
     const auto store =
         KvStore::Open(dir_.path() + "/v" + std::to_string(n++), trusting).value();
     EXPECT_EQ(Find(*store, prompt).n_tokens, 0);
@@ -135,15 +136,13 @@ TEST_F(SharedTier, AServerThatIsDownOrSilentCostsItsDeadlineOnce) {
   const auto start = std::chrono::steady_clock::now();
   const StoreMatch first = Find(*store, prompt);
   EXPECT_EQ(first.warnings.size(), 1u);
-  const auto after_first = std::chrono::steady_clock::now();
-  EXPECT_GE(after_first - start, std::chrono::milliseconds(100));
+  EXPECT_GE(std::chrono::steady_clock::now() - start,
+            std::chrono::milliseconds(100));
   for (int i = 0; i < 20; ++i) {
     const StoreMatch match = Find(*store, prompt);
     EXPECT_TRUE(match.warnings.empty());
     EXPECT_NE(match.miss_reason.find("off after a failure"), std::string::npos);
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - after_first,
-            std::chrono::milliseconds(1900));
   EXPECT_TRUE(prompt.SaveTo(*store).ok());
   EXPECT_EQ(Find(*store, prompt).n_tokens, 41);
   server_.Continue();
@@ -184,20 +183,20 @@ TEST(SharedTierTls, CertificateAndNameAreChecked) {
   ::setenv("SSL_CERT_FILE", cert.c_str(), 1);
   const bool up = server.WaitUntilUp(url);
   if (up) {
-    auto client = RedisClient::Connect(url, In(5'000)).value();
+    auto client = RedisClient::Connect(url, InAMinute()).value();
     const std::string large(3 << 20, 'x');
-    EXPECT_TRUE(client->Set("a", AsBytes(large), In(20'000)).ok());
+    EXPECT_TRUE(client->Set("a", AsBytes(large), InAMinute()).ok());
     const std::string name = "a";
-    EXPECT_EQ(client->Get(std::span(&name, 1), 4 << 20, In(20'000)).value()[0],
+    EXPECT_EQ(client->Get(std::span(&name, 1), 4 << 20, InAMinute()).value()[0],
               large);
     url.host = "localhost";  // not what the certificate says
-    const auto other = RedisClient::Connect(url, In(5'000));
+    const auto other = RedisClient::Connect(url, InAMinute());
     EXPECT_FALSE(other.ok());
     url.host = "127.0.0.1";
   }
   ::unsetenv("SSL_CERT_FILE");
   if (!up) GTEST_SKIP() << "no redis-server with TLS here";
-  const auto unknown = RedisClient::Connect(url, In(5'000));
+  const auto unknown = RedisClient::Connect(url, InAMinute());
   ASSERT_FALSE(unknown.ok());
   EXPECT_NE(unknown.error().message.find("certificate"), std::string::npos)
       << unknown.error().message;
