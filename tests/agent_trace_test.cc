@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "hearth/engine.h"
-#include "testing/model_paths.h"
+#include "testing/launch.h"
 #include "testing/temp_dir.h"
 
 namespace hearth {
@@ -46,9 +46,8 @@ Written BytesBelow(const std::string& dir) {
 // never computed again, and what was written is not written again.
 TEST(AgentTrace, R51_FiftyTurnsWithRestartsComputeAndWriteOnlyWhatIsNew) {
   TempDir dir;
-  EngineOptions options{.model_path = kStories260K, .n_threads = 1};
+  EngineOptions options = WithDir(dir.path() + "/s");
   options.context_tokens = 4096;
-  options.prompt_cache_dir = dir.path() + "/s";
   constexpr int kTurns = 50, kAnswer = 4, kResult = 36;
   std::vector<std::int32_t> history;
   int n_computed = 0, n_new = 0;
@@ -91,8 +90,7 @@ TEST(AgentTrace, R51_FiftyTurnsWithRestartsComputeAndWriteOnlyWhatIsNew) {
 // R70, R4: two prompts that take turns, a third way to go on, and back.
 TEST(AgentTrace, PromptsThatAlternateMissInTheFirstRoundAlone) {
   TempDir dir;
-  EngineOptions options{.model_path = kStories260K, .n_threads = 1};
-  options.prompt_cache_dir = dir.path() + "/s";
+  EngineOptions options = WithDir(dir.path() + "/s");
   const auto a = Ids(200, 1), b = Ids(180, 2);
   std::set<const void*> known;
   for (int round = 0; round < 3; ++round) {
@@ -113,9 +111,8 @@ TEST(AgentTrace, PromptsThatAlternateMissInTheFirstRoundAlone) {
 // Memory: one budget for all sessions of an engine.
 TEST(KvRamBudget, R88_IsHeldRefusedAndFreedByIdleSessions) {
   TempDir dir;
-  EngineOptions options{.model_path = kStories260K, .n_threads = 1};
+  EngineOptions options = WithDir(dir.path() + "/s");
   options.context_tokens = 4096;
-  options.prompt_cache_dir = dir.path() + "/s";
   const auto plain = Engine::Open(options).value();
   const auto measure = plain->NewSession().value();
   ASSERT_TRUE(measure->Sync(Ids(300, 9), nullptr).ok());

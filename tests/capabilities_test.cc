@@ -23,6 +23,7 @@ Result<void> Use(EngineOptions options, const std::string& store) {
   options.n_threads = 1;
   options.block_tokens = 16;
   options.prompt_cache_dir = store;
+  options.cache_always = true;
   HEARTH_ASSIGN(auto engine, Engine::Open(options));
   HEARTH_ASSIGN(auto session, engine->NewSession());
   const int n = std::min(40, engine->info().context_length - 8);

@@ -27,7 +27,9 @@ std::string WriteTemplate(const TempDir& dir) {
 
 std::unique_ptr<Engine> OpenEngine(const std::string& cache_dir) {
   auto engine = Engine::Open(
-      {.model_path = kHfLlama, .prompt_cache_dir = cache_dir});
+      {.model_path = kHfLlama,
+       .prompt_cache_dir = cache_dir,
+       .cache_always = true});
   EXPECT_TRUE(engine.ok()) << engine.error().message;
   return std::move(*engine);
 }

@@ -70,6 +70,7 @@ TEST_P(NeedleInEveryFormat, IsFoundColdAndRestored) {
   options.kv_keys = GetParam().keys;
   options.kv_values = GetParam().values;
   options.prompt_cache_dir = dir.path() + "/store";
+  options.cache_always = true;
   int n_right = 0;
   std::vector<std::string> cold(kNeedles);
   {

@@ -54,8 +54,8 @@ TEST(PromptCache, EveryKeyFieldInvalidates) {
 
 TEST(PromptCache, RopeSettingsAreInTheKey) {
   TempDir dir;
-  EngineOptions options{.model_path = kHfLlama};
-  options.prompt_cache_dir = dir.path() + "/s";
+  EngineOptions options = WithDir(dir.path() + "/s");
+  options.model_path = kHfLlama;
   std::vector<std::int32_t> ids = Ids(130);
   for (auto& id : ids) id %= 380;
   MustAsk(options, ids);

@@ -301,7 +301,8 @@ TEST(Speculation, TheDraftModelsKvIsKeptInThePromptCacheToo) {
   const EngineOptions options{.model_path = kStories260K,
                               .n_threads = 1,
                               .draft = kStories260K,
-                              .prompt_cache_dir = store};
+                              .prompt_cache_dir = store,
+                              .cache_always = true};
   std::string text;
   for (const bool warm : {false, true}) {
     const auto engine = Open(options);

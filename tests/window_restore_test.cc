@@ -56,6 +56,7 @@ TEST_P(WindowRestore, R3_R28_R50_WhatIsRestoredIsWhatWasComputed) {
   for (const int n : {kWindow - 1, kWindow, kWindow + 1, 3 * kWindow, 150}) {
     EngineOptions options{.model_path = model, .n_threads = 1};
     options.block_tokens = 16;
+    options.cache_always = true;
     const Answer plain = Ask(options, Ids(n));
     const Answer longer = Ask(options, Ids(n + 40));
     options.prompt_cache_dir = dir.path() + "/" + std::to_string(n);

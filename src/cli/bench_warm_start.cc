@@ -76,6 +76,8 @@ void AddLaunch(CLI::App& bench, int& exit_code) {
       ->capture_default_str()->check(CLI::Range(0, 1 << 20));
   command->add_option("--prompt-cache-dir",
                       args->base.engine.prompt_cache_dir);
+  // What a load takes is the question, not whether it pays.
+  args->base.engine.cache_always = true;
   command->callback([args, &exit_code] {
     const auto json = Launch(*args);
     if (json.ok()) {
