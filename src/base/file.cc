@@ -124,6 +124,13 @@ Result<MappedFile> MappedFile::FromDescriptor(int fd, const std::string& path) {
 Result<void> MappedFile::Populate() const {
 #ifdef MADV_POPULATE_READ
   void* start = const_cast<std::byte*>(data_);
+  // A file in memory stays as it is, and the hint would cost as much as mapping
+  // a part of it.
+  unsigned char first_page = 0;
+  if (size_ > 0 && ::mincore(start, 1, &first_page) == 0 &&
+      (first_page & 1) == 0) {
+    AdviseHugePages();
+  }
   while (size_ > 0 && ::madvise(start, size_, MADV_POPULATE_READ) != 0) {
     if (errno == EINTR || errno == EAGAIN) continue;
     if (errno == EINVAL) break;  // a kernel before 5.14: pages come on touch
@@ -142,6 +149,14 @@ void MappedFile::AdviseWillNeed(std::size_t offset, std::size_t length) const {
   const std::size_t begin = offset / page * page;
   const std::size_t end = std::min(size_, offset + length);
   ::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_WILLNEED);
+}
+
+void MappedFile::AdviseHugePages() const {
+#ifdef MADV_HUGEPAGE
+  if (size_ > 0) {
+    ::madvise(const_cast<std::byte*>(data_), size_, MADV_HUGEPAGE);
+  }
+#endif
 }
 
 Result<FileStamp> StatFile(const std::string& path) {

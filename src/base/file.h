@@ -46,6 +46,9 @@ class MappedFile {
   Result<void> Populate() const;
   // Hints for the kernel; never fail.
   void AdviseWillNeed(std::size_t offset, std::size_t length) const;
+  // A file that comes from the disk now is kept in large pages, which later
+  // programs map at once instead of 4 KiB at a time.
+  void AdviseHugePages() const;
 
  private:
   const std::byte* data_ = nullptr;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <future>
 #include <map>
 #include <utility>
 
@@ -249,10 +250,14 @@ Result<std::unique_ptr<EngineParts>> OpenParts(
   EngineParts& parts = *owned;
   parts.options = options;
   parts.ram = std::make_unique<RamBudget>(options.kv_ram_budget_bytes);
+  // Neither needs the other, and the first digest, which the cache's opening
+  // makes, sets up the library that computes it.
+  std::future<Result<std::unique_ptr<PromptCache>>> opening = std::async(
+      std::launch::async, [&options] { return PromptCache::Open(options); });
   HEARTH_ASSIGN(parts.model, LoadAny(options.model_path));
   parts.prefetch = std::make_unique<WeightPrefetch>(parts.model);
   RoundRope(options.rope_rounding, parts.model.config.rope);
-  HEARTH_ASSIGN(parts.prompt_cache, PromptCache::Open(options));
+  HEARTH_ASSIGN(parts.prompt_cache, opening.get());
   const std::string cache_dir =
       parts.prompt_cache == nullptr ? "" : parts.prompt_cache->directory();
   HEARTH_ASSIGN(parts.tokenizer, MakeTokenizerCached(parts.model, cache_dir));

@@ -1,18 +1,16 @@
 #include "engine/weight_prefetch.h"
 
-#include <sys/mman.h>
 #include <sys/sysinfo.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 namespace hearth {
 namespace {
 
-// Between two looks at the stop flag.
-constexpr std::uintptr_t kPieceBytes = std::uintptr_t{1} << 18;
+// What the kernel maps around a page that is touched. Where it maps more, or
+// less, the rest comes with the first step.
+constexpr std::size_t kMappedAtOnceBytes = std::size_t{1} << 16;
 
 // What a step reads: the layers, then the output matrix. An embedding that is
 // not the output matrix too gives a step a row or two.
@@ -39,30 +37,17 @@ bool Worthwhile(const LoadedModel& model) {
          bytes / 3 < std::uint64_t{memory.totalram} * memory.mem_unit / 4;
 }
 
-// False: the kernel (before 5.14) cannot.
-bool MapIn(std::uintptr_t begin, std::uintptr_t end) {
-#ifdef MADV_POPULATE_READ
-  // A page that cannot be read is reported by whoever needs it.
-  return ::madvise(reinterpret_cast<void*>(begin), end - begin,
-                   MADV_POPULATE_READ) == 0;
-#else
-  (void)begin, (void)end;
-  return false;
-#endif
-}
-
 }  // namespace
 
 WeightPrefetch::WeightPrefetch(const LoadedModel& model) {
   if (!Worthwhile(model)) return;
+  // A touch, not MADV_POPULATE_READ: that holds the address space's lock, for
+  // which the mapping of stored blocks would wait, and it takes longer.
   thread_ = std::thread([this, spans = ReadingOrder(model)] {
-    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
     for (const ByteSpan span : spans) {
-      auto at = reinterpret_cast<std::uintptr_t>(span.data()) / page * page;
-      const auto end = reinterpret_cast<std::uintptr_t>(span.data()) +
-                       span.size();
-      for (; at < end; at += kPieceBytes) {
-        if (stop_ || !MapIn(at, std::min(end, at + kPieceBytes))) return;
+      for (std::size_t at = 0; at < span.size(); at += kMappedAtOnceBytes) {
+        if (stop_) return;
+        (void)*static_cast<const volatile std::byte*>(span.data() + at);
       }
     }
   });

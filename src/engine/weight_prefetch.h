@@ -3,7 +3,8 @@
 // 64 KiB of them, a third of its time in a warm page cache, and waits for a
 // cold disk piece by piece.
 //
-// Threads  one of its own; it only asks the kernel and touches no weight.
+// Threads  one of its own; it reads a byte here and there and nothing waits for
+//          it.
 #pragma once
 
 #include <atomic>

@@ -56,6 +56,7 @@ std::string FolderOf(const std::string& path) {
 
 Result<LoadedModel> LoadFile(const std::string& path) {
   HEARTH_ASSIGN(MappedFile file, MappedFile::Open(path));
+  file.AdviseHugePages();
   const ByteSpan bytes = file.bytes();
   Result<LoadedModel> model =
       StartsWith(bytes, "GGUF") ? LoadGguf(bytes, path)

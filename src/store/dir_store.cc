@@ -177,9 +177,8 @@ std::string DirStore::KeyNote(const Directory& root) const {
   return "";
 }
 
-Result<FileBytes> DirStore::ReadNamed(const Directory& folder,
-                                      const std::string& name) const {
-  auto file = ReadStored(folder, name);
+Result<FileBytes> DirStore::ReadMapped(MappedFile mapped) const {
+  auto file = ReadStored(std::move(mapped), options_.vault.get());
   if (!file.ok() && options_.vault != nullptr &&
       file.error().code == Code::kIncompatible) {
     return {Code::kCorrupt, file.error().message};
@@ -206,42 +205,65 @@ void DirStore::FindFullBlocks(Search& search, const Directory& root) {
             ? 1
             : std::min(search.rest().size() / step, kReadAhead);
     const std::vector<BlockQuery> queries = search.Queries(n, step);
-    std::vector<OpenedBlock> opened(n);
-    const auto open = [&](std::int64_t at, int) {
+    // Mapping takes the address space's lock, so only one thread does it; the
+    // pages come in while the others verify theirs.
+    std::vector<OpenedBlock> opened;
+    while (opened.size() < n) {
+      opened.push_back(MapBlock(*blocks, queries[opened.size()]));
+      if (!opened.back().file.has_value()) break;
+    }
+    const auto verify = [&](std::int64_t at, int) {
       const auto k = static_cast<std::size_t>(at);
-      opened[k] = OpenBlock(*blocks, search, queries[k]);
+      VerifyBlock(search, queries[k], opened[k]);
     };
-    if (n == 1) {
-      open(0, 0);
+    if (opened.size() == 1) {
+      verify(0, 0);
     } else {
       if (!readers.has_value()) {
         readers.emplace(std::min(AvailableCpus(), kReadersMax));
       }
-      readers->ParallelFor(static_cast<std::int64_t>(n), open);
+      readers->ParallelFor(static_cast<std::int64_t>(opened.size()), verify);
     }
-    for (std::size_t k = 0; k < n; ++k) {
+    for (std::size_t k = 0; k < opened.size(); ++k) {
       if (!TakeBlock(search, queries[k], std::move(opened[k]))) return;
     }
   }
 }
 
-DirStore::OpenedBlock DirStore::OpenBlock(const Directory& blocks,
-                                          const Search& search,
-                                          const BlockQuery& query) const {
+DirStore::OpenedBlock DirStore::MapBlock(const Directory& blocks,
+                                         const BlockQuery& query) const {
   OpenedBlock opened;
   auto folder = blocks.Sub(BlockFolder(query.block_id));
   if (!folder.ok()) {
     opened.error = folder.error();
     return opened;
   }
-  auto block = OpenBlockFile(*folder, search, query);
+  auto file = folder->Map(BlockName(query.block_id));
   opened.folder = std::move(*folder);
-  if (block.ok()) {
-    opened.block = std::move(*block);
+  if (file.ok()) {
+    opened.file = std::move(*file);
   } else {
-    opened.error = block.error();
+    opened.error = file.error();
   }
   return opened;
+}
+
+void DirStore::VerifyBlock(const Search& search, const BlockQuery& query,
+                           OpenedBlock& opened) const {
+  if (!opened.file.has_value()) return;
+  const std::string path = opened.file->path();
+  auto file = ReadMapped(std::move(*opened.file));
+  const auto payload =
+      file.ok() ? OpenBlockImage(file->bytes, search.spec, query,
+                                 options_.verify, path)
+                : Result<ByteSpan>(file.error());
+  if (payload.ok()) {
+    opened.block = StoredBlock{query.block_id,
+                               static_cast<int>(query.tokens.size()), *payload,
+                               std::move(file->owner)};
+  } else {
+    opened.error = payload.error();
+  }
 }
 
 bool DirStore::TakeBlock(Search& search, const BlockQuery& query,
@@ -269,18 +291,6 @@ bool DirStore::TakeBlock(Search& search, const BlockQuery& query,
   Remember(query.block_id, query.parent_id);
   search.Take(std::move(*opened.block));
   return true;
-}
-
-Result<StoredBlock> DirStore::OpenBlockFile(const Directory& folder,
-                                            const Search& search,
-                                            const BlockQuery& query) const {
-  const std::string name = BlockName(query.block_id);
-  HEARTH_ASSIGN(FileBytes file, ReadNamed(folder, name));
-  HEARTH_ASSIGN(const ByteSpan payload,
-                OpenBlockImage(file.bytes, search.spec, query, options_.verify,
-                               folder.PathOf(name)));
-  return StoredBlock{query.block_id, static_cast<int>(query.tokens.size()),
-                     payload, std::move(file.owner)};
 }
 
 // A manifest is named after the id at its prompt's end. So every length that a
@@ -328,7 +338,8 @@ Result<StoredBlock> DirStore::OpenTail(const Directory& prompts,
                                        const std::string& name,
                                        const BlockQuery& query) const {
   const std::string path = prompts.PathOf(name);
-  HEARTH_ASSIGN(FileBytes file, ReadNamed(prompts, name));
+  HEARTH_ASSIGN(MappedFile mapped, prompts.Map(name));
+  HEARTH_ASSIGN(FileBytes file, ReadMapped(std::move(mapped)));
   HEARTH_ASSIGN(const PromptHeader header, ParsePromptFile(file.bytes, path));
   const PromptEntry& last = header.blocks.back();
   if (last.id != query.block_id) {

@@ -66,24 +66,23 @@ class DirStore : public KvStore {
   // The plain bytes of a file whose name came from an id. With a vault the name
   // came from the key, so that another file there is no other key's, but a
   // defect.
-  Result<FileBytes> ReadNamed(const Directory& folder,
-                              const std::string& name) const;
+  Result<FileBytes> ReadMapped(MappedFile mapped) const;
   // What a whole miss may be due to: other keys than those of the entries.
   std::string KeyNote(const Directory& root) const;
-  // A block's file, opened and verified, or why not. No folder: it is the folder
-  // that could not be opened.
+  // A block's file on its way into a match: mapped, then verified; or why not.
+  // No folder: it is the folder that could not be opened.
   struct OpenedBlock {
     std::optional<Directory> folder;
+    std::optional<MappedFile> file;
     std::optional<StoredBlock> block;
     Error error = {};
   };
-  OpenedBlock OpenBlock(const Directory& blocks, const Search& search,
-                        const BlockQuery& query) const;
+  OpenedBlock MapBlock(const Directory& blocks, const BlockQuery& query) const;
+  // May run for several blocks at once.
+  void VerifyBlock(const Search& search, const BlockQuery& query,
+                   OpenedBlock& opened) const;
   // False when the search ends here.
   bool TakeBlock(Search& search, const BlockQuery& query, OpenedBlock opened);
-  Result<StoredBlock> OpenBlockFile(const Directory& folder,
-                                    const Search& search,
-                                    const BlockQuery& query) const;
   Result<StoredBlock> OpenTail(const Directory& prompts, const Search& search,
                                const std::string& name,
                                const BlockQuery& query) const;

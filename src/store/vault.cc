@@ -243,9 +243,7 @@ Result<void> CheckKey(ByteSpan start, const Vault* vault,
   return {};
 }
 
-namespace {
-
-Result<FileBytes> Plain(MappedFile mapped, const Vault* vault) {
+Result<FileBytes> ReadStored(MappedFile mapped, const Vault* vault) {
   HEARTH_TRY(mapped.Populate());
   HEARTH_TRY(CheckKey(mapped.bytes(), vault, mapped.path()));
   if (vault != nullptr) return vault->Open(mapped.bytes(), mapped.path());
@@ -253,16 +251,14 @@ Result<FileBytes> Plain(MappedFile mapped, const Vault* vault) {
   return FileBytes{file->bytes(), file};
 }
 
-}  // namespace
-
 Result<FileBytes> ReadStored(const Directory& folder, const std::string& name) {
   HEARTH_ASSIGN(MappedFile mapped, folder.Map(name));
-  return Plain(std::move(mapped), folder.vault());
+  return ReadStored(std::move(mapped), folder.vault());
 }
 
 Result<FileBytes> ReadStored(const std::string& path, const Vault* vault) {
   HEARTH_ASSIGN(MappedFile mapped, MappedFile::Open(path));
-  return Plain(std::move(mapped), vault);
+  return ReadStored(std::move(mapped), vault);
 }
 
 Result<std::vector<ByteSpan>> ForDisk(const Vault* vault,

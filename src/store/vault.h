@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "hearth/result.h"
 
@@ -73,6 +74,7 @@ Result<void> CheckKey(ByteSpan start, const Vault* vault,
 // with one.
 Result<FileBytes> ReadStored(const Directory& folder, const std::string& name);
 Result<FileBytes> ReadStored(const std::string& path, const Vault* vault);
+Result<FileBytes> ReadStored(MappedFile mapped, const Vault* vault);
 
 // A file's parts as they go to the disk: themselves without a vault, sealed into
 // `buffer` with one. The result points into `parts`' bytes or into `buffer`.

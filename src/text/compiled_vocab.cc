@@ -197,10 +197,13 @@ bool CheckVocab(const Vocab& vocab) {
   for (std::uint32_t id = 0; id < n; ++id) {
     ok &= vocab.offsets[id] <= vocab.offsets[id + 1];
   }
+  // Here and below without branches: which slots are empty is as good as
+  // random, and a start waits for this.
   std::size_t n_empty = 0;
   for (const TextSlot& slot : vocab.slots.span()) {
-    n_empty += slot.id == kNoId ? 1u : 0u;
-    ok &= slot.id == kNoId || slot.id < n;
+    const bool empty = slot.id == kNoId;
+    n_empty += empty;
+    ok &= empty | (slot.id < n);
   }
   return ok && n_empty > 0 && std::has_single_bit(vocab.slots.size());
 }
@@ -211,9 +214,9 @@ bool CheckMerges(const MergeTable& merges, std::uint32_t n) {
   const std::size_t size = merges.slots.size();
   for (const MergeSlot& slot : merges.slots.span()) {
     const bool empty = slot.left == kNoId;
-    n_empty += empty ? 1u : 0u;
-    ok &= empty ||
-          (slot.left < n && slot.right < n && slot.id < n && slot.rank < size);
+    n_empty += empty;
+    ok &= empty | ((slot.left < n) & (slot.right < n) & (slot.id < n) &
+                   (slot.rank < size));
   }
   return size == 0 || (ok && n_empty > 0 && std::has_single_bit(size));
 }

@@ -183,6 +183,7 @@ Result<std::vector<std::int32_t>> PipelineTokenizer::Encode(
   }
   Lease lease(*this);
   Scratch& scratch = *lease;
+  scratch.bpe.cache.SizeFor(text.size());
   std::vector<std::int32_t> out;
   out.reserve(text.size() / 4 + 16);
   if (options.add_special) out = spec_.before;

@@ -90,6 +90,7 @@ Result<SafetensorsFile> SafetensorsFile::Parse(ByteSpan bytes,
 
 Result<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
   HEARTH_ASSIGN(MappedFile mapped, MappedFile::Open(path));
+  mapped.AdviseHugePages();
   HEARTH_ASSIGN(SafetensorsFile file, Parse(mapped.bytes(), path));
   file.file_ = std::move(mapped);
   return file;
