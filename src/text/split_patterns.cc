@@ -23,7 +23,7 @@ constexpr std::string_view kTekkenText =
 class Reader {
  public:
   explicit Reader(std::string_view text)
-      : p_(text.data()), size_(text.size()), bits_(BmpCharBits()) {}
+      : p_(text.data()), size_(text.size()), latin_(CharBitsTable::Latin()) {}
 
   std::size_t size() const { return size_; }
   // '\0' at the end.
@@ -34,12 +34,12 @@ class Reader {
     const auto b = static_cast<unsigned char>(p_[i]);
     if (b < 0x80) {
       *end = i + 1;
-      return bits_[b];
+      return latin_[b].load(std::memory_order_relaxed);
     }
     std::size_t length;
     const char32_t code = DecodeValidUtf8(p_ + i, &length);
     *end = i + length;
-    return code < 0x10000 ? bits_[code] : CharBits(code);
+    return CharBits(code);
   }
 
   // The end of the run, from `i` on, of characters with any of `wanted`.
@@ -58,7 +58,7 @@ class Reader {
  private:
   const char* p_;
   std::size_t size_;
-  const std::uint16_t* bits_;
+  const CharBitsTable::Entry* latin_;
 };
 
 constexpr unsigned kLetterOrNumber = kCharLetter | kCharNumber;

@@ -94,18 +94,17 @@ void OrderMarks(std::vector<utf8proc_int32_t>& codes) {
 
 }  // namespace
 
-const std::uint16_t* BmpCharBits() {
-  static const std::vector<std::uint16_t> table = [] {
-    std::vector<std::uint16_t> bits(0x10000);
-    for (char32_t c = 0; c < 0x10000; ++c) bits[c] = ComputeCharBits(c);
-    return bits;
-  }();
-  return table.data();
+const CharBitsTable::Entry* CharBitsTable::Latin() {
+  if (!known_[0].load(std::memory_order_acquire)) Fill(0);
+  return bits_;
 }
 
-std::uint16_t CharBits(char32_t code) {
-  if (code < 0x10000) return BmpCharBits()[code];
-  return code < 0x110000 ? ComputeCharBits(code) : std::uint16_t{0};
+void CharBitsTable::Fill(std::size_t page) {
+  for (char32_t c = 0; c < kPageSize; ++c) {
+    const auto code = static_cast<char32_t>(page * kPageSize) + c;
+    bits_[code].store(ComputeCharBits(code), std::memory_order_relaxed);
+  }
+  known_[page].store(true, std::memory_order_release);
 }
 
 bool IsSurelyNfc(std::string_view text) {

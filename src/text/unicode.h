@@ -7,6 +7,8 @@
 // Threads all functions may run at once.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,10 +28,32 @@ enum CharBit : std::uint16_t {
   kCharWord = 512,     // what \w means: alphabetic, M, Nd, Pc, joiners
 };
 
-// Bits of code points below U+10000; built at first use.
-const std::uint16_t* BmpCharBits();
+// The bits of every code point, filled in as its neighbourhood is asked for: a
+// text uses a few of the 4,352 pages, and a start does not wait for the others.
+class CharBitsTable {
+ public:
+  using Entry = std::atomic<std::uint16_t>;
+  static constexpr char32_t kPageSize = 256, kCodes = 0x110000;
+
+  static std::uint16_t Of(char32_t code) {
+    if (code >= kCodes) return 0;
+    const std::size_t page = code / kPageSize;
+    if (!known_[page].load(std::memory_order_acquire)) Fill(page);
+    return bits_[code].load(std::memory_order_relaxed);
+  }
+  // Of code points below U+0100.
+  static const Entry* Latin();
+
+ private:
+  static void Fill(std::size_t page);
+
+  // Two threads that fill one page write the same.
+  static inline Entry bits_[kCodes];
+  static inline std::atomic<bool> known_[kCodes / kPageSize];
+};
+
 // Any code point; unassigned ones and values past U+10FFFF have no bits.
-std::uint16_t CharBits(char32_t code);
+inline std::uint16_t CharBits(char32_t code) { return CharBitsTable::Of(code); }
 
 enum class NormalForm : std::uint8_t { kNfc, kNfd, kNfkc, kNfkd };
 
