@@ -4,7 +4,7 @@
 #include <xxhash.h>
 // Picks AVX-512, AVX2 or SSE2 at run time; the values are the same. Everything
 // that a warm start verifies goes through here.
-#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
+#ifdef HEARTH_HAS_XXHASH_DISPATCH
 #include <xxh_x86dispatch.h>
 #endif
 
