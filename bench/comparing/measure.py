@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import mmap
 import os
 import random
 import resource
@@ -34,10 +35,15 @@ def wait_quiet(seconds, share=0.10):
 
 
 def read_through(path):
-    """Brings a file into the page cache, so that nobody reads it from the disk."""
+    """Brings a file from the disk into the page cache, in large pages: the state
+    in which hearth's first launch after a boot leaves it, for both sides. (A file
+    just written lies there in small pages, and every step is slower.)"""
     with open(path, "rb") as f:
-        while f.read(1 << 24):
-            pass
+        os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        with mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ) as m:
+            m.madvise(mmap.MADV_HUGEPAGE)
+            for at in range(0, len(m), 1 << 16):
+                m[at]
 
 
 class Failed(Exception):
