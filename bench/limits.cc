@@ -16,7 +16,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -170,7 +172,32 @@ std::uint64_t SumOf(const std::uint64_t* p, std::size_t n) {
 
 volatile std::uint64_t sink;
 
-double ReadRate(const std::vector<std::uint64_t>& memory, int n_threads) {
+// Filled memory on pages of the usual size, or of 2 MiB where the system gives
+// them: finding small pages can take as long as reading them.
+class Memory {
+ public:
+  Memory(std::size_t size, bool huge_pages) {
+    constexpr std::size_t kHugePage = std::size_t{2} << 20;
+    size = (size + kHugePage - 1) / kHugePage * kHugePage;
+    size_ = size / 8;
+    data_.reset(static_cast<std::uint64_t*>(
+        std::aligned_alloc(kHugePage, size)));
+    if (huge_pages) AdviseHugePages(data_.get(), size);
+    for (std::size_t i = 0; i < size_; ++i) {
+      data_.get()[i] = i * 0x9e3779b97f4a7c15u;
+    }
+  }
+  std::span<const std::uint64_t> words() const { return {data_.get(), size_}; }
+
+ private:
+  struct Free {
+    void operator()(std::uint64_t* p) const { std::free(p); }
+  };
+  std::size_t size_ = 0;
+  std::unique_ptr<std::uint64_t, Free> data_;
+};
+
+double ReadRate(std::span<const std::uint64_t> memory, int n_threads) {
   const std::size_t part = memory.size() / static_cast<std::size_t>(n_threads);
   double best = 0;
   for (int round = 0; round < kRounds; ++round) {
@@ -200,9 +227,9 @@ double ReadFile(int fd, std::vector<std::byte>& buffer) {
 }
 
 Result<FileRates> MeasureFile(const std::string& dir,
-                              const std::vector<std::uint64_t>& memory) {
+                              std::span<const std::uint64_t> memory) {
   const std::string path = dir + "/hearth-limits-" + std::to_string(::getpid());
-  HEARTH_TRY(WriteFileAtomically(path, std::as_bytes(std::span(memory))));
+  HEARTH_TRY(WriteFileAtomically(path, std::as_bytes(memory)));
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   FileRates rates;
   std::vector<std::byte> buffer(std::size_t{4} << 20);
@@ -253,13 +280,14 @@ int Run(const Options& options) {
     put(peak.key, peak.text, PeakRate(peak, 1),
         PeakRate(peak, options.n_threads), "Gop/s");
   }
-  std::vector<std::uint64_t> memory((options.megabytes << 20) / 8);
-  for (std::size_t i = 0; i < memory.size(); ++i) {
-    memory[i] = i * 0x9e3779b97f4a7c15u;
-  }
-  put("memory_read", "memory, read", ReadRate(memory, 1),
-      ReadRate(memory, options.n_threads), "GB/s");
-  const auto files = MeasureFile(options.dir, memory);
+  const Memory small(options.megabytes << 20, /*huge_pages=*/false);
+  put("memory_read", "memory, read", ReadRate(small.words(), 1),
+      ReadRate(small.words(), options.n_threads), "GB/s");
+  const Memory huge(options.megabytes << 20, /*huge_pages=*/true);
+  put("memory_read_huge_pages", "memory, read, huge pages",
+      ReadRate(huge.words(), 1), ReadRate(huge.words(), options.n_threads),
+      "GB/s");
+  const auto files = MeasureFile(options.dir, small.words());
   if (!files.ok()) {
     std::fprintf(stderr, "limits: %s\n", files.error().message.c_str());
     return 1;

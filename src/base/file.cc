@@ -15,6 +15,8 @@
 namespace hearth {
 namespace {
 
+constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+
 class UniqueFd {
  public:
   explicit UniqueFd(int fd) : fd_(fd) {}
@@ -72,6 +74,14 @@ std::string ErrnoText(int error_number) {
   return std::generic_category().message(error_number);
 }
 
+void AdviseHugePages(void* start, std::size_t size) {
+#ifdef MADV_HUGEPAGE
+  if (size >= kHugePageBytes) (void)::madvise(start, size, MADV_HUGEPAGE);
+#else
+  static_cast<void>(start), static_cast<void>(size);
+#endif
+}
+
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
 }
@@ -117,6 +127,7 @@ Result<MappedFile> MappedFile::FromDescriptor(int fd, const std::string& path) {
     if (p == MAP_FAILED) return ErrnoError(errno, path);
     file.data_ = static_cast<const std::byte*>(p);
     file.size_ = size;
+    AdviseHugePages(p, size);
   }
   return file;
 }

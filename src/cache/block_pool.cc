@@ -14,6 +14,13 @@
 
 namespace hearth {
 
+namespace {
+
+// Below this the part of a huge page that is not in use yet would show.
+constexpr std::uint64_t kHugePagesFrom = std::uint64_t{32} << 20;
+
+}  // namespace
+
 struct BlockPool::Arena {
   std::byte* base = nullptr;
   std::size_t block_bytes = 0;
@@ -58,7 +65,8 @@ void Block::Discard(std::size_t offset, std::size_t size) {
 }
 
 Result<BlockPool> BlockPool::Reserve(std::size_t block_bytes, int n_blocks,
-                                     bool preallocate, int n_spare) {
+                                     bool preallocate, int n_spare,
+                                     bool huge_pages) {
   HEARTH_CHECK(block_bytes > 0 && n_blocks > 0 && n_spare >= 0);
   const int n_slots = n_blocks + n_spare;
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -77,6 +85,7 @@ Result<BlockPool> BlockPool::Reserve(std::size_t block_bytes, int n_blocks,
                 " KV blocks of " + std::to_string(block_bytes) +
                 " bytes: " + ErrnoText(errno) + "; lower --context"};
   }
+  if (huge_pages && *total >= kHugePagesFrom) AdviseHugePages(base, *total);
   arena->base = static_cast<std::byte*>(base);
   arena->n_slots = n_slots;
   arena->n_spare = n_spare;

@@ -12,6 +12,11 @@
 namespace hearth {
 namespace {
 
+bool KeepsAll(const KvRetention& retention) {
+  return std::none_of(retention.windows.begin(), retention.windows.end(),
+                      [](int window) { return window > 0; });
+}
+
 // Full blocks lie in the table. A plain spec's tail is the table's last block;
 // a quantised spec's tail is a float block of its own (TailBlocks), and sealing
 // writes it into a block of the table.
@@ -135,7 +140,8 @@ class InPlaceSequence final : public KvSequence {
     HEARTH_ASSIGN(BlockPool pool, BlockPool::Reserve(pool_.block_bytes(),
                                                      pool_.capacity(),
                                                      /*preallocate=*/false,
-                                                     pool_.n_spare()));
+                                                     pool_.n_spare(),
+                                                     KeepsAll(retention_)));
     HEARTH_ASSIGN(TailBlocks tails, tails_.Fork(n_tokens_));
     auto fork = std::make_unique<InPlaceSequence>(
         spec_, retention_, std::move(pool), std::move(tails));
@@ -269,7 +275,7 @@ Result<std::unique_ptr<KvSequence>> MakeInPlaceSequence(
   HEARTH_ASSIGN(
       BlockPool pool,
       BlockPool::Reserve(KvLayout(spec, spec.block_tokens).block_bytes(),
-                         n_blocks, preallocate, n_spare));
+                         n_blocks, preallocate, n_spare, KeepsAll(retention)));
   HEARTH_ASSIGN(TailBlocks tails, TailBlocks::Make(spec));
   return std::unique_ptr<KvSequence>(std::make_unique<InPlaceSequence>(
       spec, retention, std::move(pool), std::move(tails)));

@@ -49,6 +49,27 @@ TEST(Attention, EveryIsaGivesTheBitsOfScalar) {
   }
 }
 
+TEST(Attention, TheTileThatComesNextIsNotLookedAt) {
+  constexpr int kHeadDim = 80, kStride = 37, kRows = 9;
+  TestTile tile(KvFormat::kF16, kHeadDim, kStride);
+  tile.Fill(kStride, 1);
+  TestTile next(KvFormat::kF16, kHeadDim, kStride);  // all NaN
+  TestTile other(KvFormat::kF32, kHeadDim, kStride);
+  const auto q = RandomFloats(kRows * kHeadDim, 99, 0.5f);
+  const auto visible = MixedVisible(kRows, kStride);
+  for (const Kernels* kernels : AvailableKernels()) {
+    State alone(kRows, kHeadDim), followed(kRows, kHeadDim);
+    Attend(*kernels, q, kHeadDim, tile.View(), 0, visible, &alone);
+    KvTile view = tile.View();
+    view.Precede(other.View());
+    EXPECT_EQ(view.next_keys, nullptr) << "laid out otherwise";
+    view.Precede(next.View());
+    ASSERT_NE(view.next_keys, nullptr);
+    Attend(*kernels, q, kHeadDim, view, 0, visible, &followed);
+    EXPECT_TRUE(SameState(alone, followed)) << kernels->isa;
+  }
+}
+
 // Everything that a row may not see is NaN in one tile and real in the other.
 TEST(Attention, ARowDependsOnNothingButWhatItSees) {
   constexpr int kStride = 64;

@@ -125,7 +125,13 @@ void Attention::AttendBlock(const AttentionCall& call, const RowSet& rows,
   }
   if (n_own > 0) attend(kv.OwnTile(call.kv_layer, rows.kv_head, block), 0, n_own);
   if (n_own < n_rows) {
-    attend(kv.Tile(call.kv_layer, rows.kv_head, block), n_own, n_rows);
+    KvTile tile = kv.Tile(call.kv_layer, rows.kv_head, block);
+    // Behind a sink the next block may have been let go of.
+    const int last = call.first_position + rows.t_end - 1;
+    if (part == Part::kWindow && block < last / block_tokens) {
+      tile.Precede(kv.Tile(call.kv_layer, rows.kv_head, block + 1));
+    }
+    attend(tile, n_own, n_rows);
   }
 }
 

@@ -15,6 +15,35 @@ constexpr std::size_t kAlignment = 64;
 constexpr std::int64_t kColumnsMin = 32;
 constexpr std::int64_t kColumnsMax = 512;
 constexpr int kTasksPerThread = 6;
+// A step of few rows reads a task's weights and is done: bytes of them that are
+// much more than a task's start costs, and little to wait for at the end.
+constexpr int kFewRows = 8;
+constexpr std::uint64_t kStreamedTaskBytes = 64 << 10;
+
+// Columns per task of matrices that share an input, a multiple of
+// kMatmulColumns.
+std::int64_t TaskColumns(std::span<const LinearCall> calls, int n_rows,
+                         int n_threads) {
+  std::int64_t n_columns = 0;
+  std::uint64_t bytes = 0;
+  for (const LinearCall& call : calls) {
+    const WeightMatrix& w = call.linear->w;
+    n_columns += w.n_out;
+    bytes += BytesOf(w.dtype, static_cast<std::uint64_t>(w.n_out * w.n_in))
+                 .value_or(0);
+  }
+  if (n_rows <= kFewRows) {
+    const std::uint64_t column_bytes =
+        std::max<std::uint64_t>(1, bytes / static_cast<std::uint64_t>(n_columns));
+    const auto columns =
+        static_cast<std::int64_t>(kStreamedTaskBytes / column_bytes);
+    return std::clamp(columns / kMatmulColumns * kMatmulColumns, kColumnsMin,
+                      kColumnsMax);
+  }
+  const std::int64_t columns = n_columns / (n_threads * kTasksPerThread);
+  return std::clamp(columns / kMatmulColumns * kMatmulColumns, kColumnsMin,
+                    kColumnsMax);
+}
 
 }  // namespace
 
@@ -64,11 +93,7 @@ void LinearRunner::Run(const float* x, std::int64_t x_stride, int n_rows,
 }
 
 void LinearRunner::RunPacked(int n_rows, std::span<const LinearCall> calls) {
-  std::int64_t n_columns = 0;
-  for (const LinearCall& call : calls) n_columns += call.linear->w.n_out;
-  std::int64_t per_task = n_columns / (pool_.n_used() * kTasksPerThread);
-  per_task = std::clamp(per_task / kMatmulColumns * kMatmulColumns, kColumnsMin,
-                        kColumnsMax);
+  const std::int64_t per_task = TaskColumns(calls, n_rows, pool_.n_used());
   std::int64_t n_tasks = 0;
   for (const LinearCall& call : calls) {
     n_tasks += (call.linear->w.n_out + per_task - 1) / per_task;

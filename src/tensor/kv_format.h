@@ -71,6 +71,20 @@ struct KvTile {
   const std::byte* value_params = nullptr;  // of stride rows
   int n_tokens = 0;                         // live tokens, <= stride
   int stride = 0;  // tokens in a key row; a multiple of 16 when quantised
+  // Of the tile that is read after this one, to be fetched from memory
+  // meanwhile; or null.
+  const std::byte* next_keys = nullptr;
+  const std::byte* next_values = nullptr;
+
+  // `next` is read after this one. Without effect when it is laid out otherwise.
+  void Precede(const KvTile& next) {
+    if (next.key_format != key_format || next.value_format != value_format ||
+        next.stride != stride) {
+      return;
+    }
+    next_keys = next.keys;
+    next_values = next.values;
+  }
 };
 
 }  // namespace hearth

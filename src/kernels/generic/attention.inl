@@ -14,6 +14,25 @@
 
 inline constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
+// The address in the next tile of what lies at `at` in this one; without a next
+// tile `at` itself.
+HEARTH_INLINE const std::byte* NextOf(const std::byte* tile,
+                                      const std::byte* next,
+                                      const std::byte* at) {
+  return next == nullptr ? at : next + (at - tile);
+}
+
+// kVectors times sixteen numbers. A tile is fetched while the one before is
+// worked on, line by line as its own lines are read: the hardware's prefetchers
+// stop at the end of a page and see too little of a tile to run ahead.
+template <class Format, int kVectors>
+HEARTH_INLINE void PrefetchRun(const std::byte* p) {
+  HEARTH_UNROLL
+  for (std::int64_t i = 0; i < Format::Offset(kVectors * kLanes); i += 64) {
+    __builtin_prefetch(p + i, 0, 2);
+  }
+}
+
 // Scores of tokens [16 * group, +16 * kGroups) for kRows rows, masked, into p;
 // row r's sums start at start[r]. The last group may reach beyond the stride.
 template <class Format, int kRows, int kGroups>
@@ -25,6 +44,7 @@ HEARTH_INLINE void ScoreGroups(const float* q, const float* start, int head_dim,
   const int last_room =
       static_cast<int>(tile.stride - first) - (kGroups - 1) * kLanes;
   const std::byte* keys = tile.keys + Format::Offset(first);
+  const std::byte* ahead = NextOf(tile.keys, tile.next_keys, keys);
   const std::int64_t step = Format::Offset(tile.stride);
   Floats score[kRows][kGroups];
   HEARTH_UNROLL
@@ -32,7 +52,8 @@ HEARTH_INLINE void ScoreGroups(const float* q, const float* start, int head_dim,
     HEARTH_UNROLL
     for (int g = 0; g < kGroups; ++g) score[r][g] = Splat(start[r]);
   }
-  for (int d = 0; d < head_dim; ++d, keys += step) {
+  for (int d = 0; d < head_dim; ++d, keys += step, ahead += step) {
+    PrefetchRun<Format, kGroups>(ahead);
     Floats k[kGroups];
     HEARTH_UNROLL
     for (int g = 0; g < kGroups; ++g) {
@@ -84,7 +105,9 @@ HEARTH_INLINE void WeighValues(const KvTile& tile, int head_dim, int first,
   }
   const std::int64_t step = KvRowBytes(tile.value_format, head_dim);
   const std::byte* values = tile.values + begin * step + Format::Offset(first);
-  for (int t = begin; t < end; ++t, values += step) {
+  const std::byte* ahead = NextOf(tile.values, tile.next_values, values);
+  for (int t = begin; t < end; ++t, values += step, ahead += step) {
+    PrefetchRun<Format, kVectors>(ahead);
     HEARTH_UNROLL
     for (int v = 0; v < kVectors; ++v) {
       const std::byte* in = values + Format::Offset(v * kLanes);
