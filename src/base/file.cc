@@ -15,8 +15,6 @@
 namespace hearth {
 namespace {
 
-constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
-
 class UniqueFd {
  public:
   explicit UniqueFd(int fd) : fd_(fd) {}
@@ -76,7 +74,7 @@ std::string ErrnoText(int error_number) {
 
 void AdviseHugePages(void* start, std::size_t size) {
 #ifdef MADV_HUGEPAGE
-  if (size >= kHugePageBytes) (void)::madvise(start, size, MADV_HUGEPAGE);
+  if (size > 0) (void)::madvise(start, size, MADV_HUGEPAGE);
 #else
   static_cast<void>(start), static_cast<void>(size);
 #endif
@@ -127,7 +125,6 @@ Result<MappedFile> MappedFile::FromDescriptor(int fd, const std::string& path) {
     if (p == MAP_FAILED) return ErrnoError(errno, path);
     file.data_ = static_cast<const std::byte*>(p);
     file.size_ = size;
-    AdviseHugePages(p, size);
   }
   return file;
 }
@@ -163,11 +160,7 @@ void MappedFile::AdviseWillNeed(std::size_t offset, std::size_t length) const {
 }
 
 void MappedFile::AdviseHugePages() const {
-#ifdef MADV_HUGEPAGE
-  if (size_ > 0) {
-    ::madvise(const_cast<std::byte*>(data_), size_, MADV_HUGEPAGE);
-  }
-#endif
+  hearth::AdviseHugePages(const_cast<std::byte*>(data_), size_);
 }
 
 Result<FileStamp> StatFile(const std::string& path) {
