@@ -72,19 +72,11 @@ class Writer {
     if (out_->size() > vm_.budget().limits().string_bytes_max) {
       return vm_.budget().BuildString(out_->size());
     }
+    if (const auto scalar = Scalar(value)) {
+      *out_ += *scalar;
+      return {};
+    }
     switch (value.kind()) {
-      case Kind::kNone:
-        *out_ += "null";
-        return {};
-      case Kind::kBool:
-        *out_ += value.bool_value() ? "true" : "false";
-        return {};
-      case Kind::kInt:
-        *out_ += std::to_string(value.int_value());
-        return {};
-      case Kind::kFloat:
-        *out_ += Number(value.float_value());
-        return {};
       case Kind::kString:
         HEARTH_TRY(vm_.budget().Touch(value.text().size()));
         AppendString(value.text(), style_.ensure_ascii, out_);
@@ -108,10 +100,24 @@ class Writer {
   }
 
  private:
-  static std::string Number(double d) {
-    if (std::isnan(d)) return "NaN";
-    if (std::isinf(d)) return d < 0 ? "-Infinity" : "Infinity";
-    return FloatText(d);
+  // None, booleans and numbers.
+  static std::optional<std::string> Scalar(const Value& value) {
+    switch (value.kind()) {
+      case Kind::kNone:
+        return "null";
+      case Kind::kBool:
+        return value.bool_value() ? "true" : "false";
+      case Kind::kInt:
+        return std::to_string(value.int_value());
+      case Kind::kFloat: {
+        const double d = value.float_value();
+        if (std::isnan(d)) return "NaN";
+        if (std::isinf(d)) return d < 0 ? "-Infinity" : "Infinity";
+        return FloatText(d);
+      }
+      default:
+        return std::nullopt;
+    }
   }
 
   void Separate(bool first) {
@@ -143,26 +149,15 @@ class Writer {
   }
 
   Result<void> WriteKey(const Value& key) {
-    switch (key.kind()) {
-      case Kind::kString:
-        AppendString(key.text(), style_.ensure_ascii, out_);
-        return {};
-      case Kind::kNone:
-        *out_ += "\"null\"";
-        return {};
-      case Kind::kBool:
-        *out_ += key.bool_value() ? "\"true\"" : "\"false\"";
-        return {};
-      case Kind::kInt:
-        *out_ += '"' + std::to_string(key.int_value()) + '"';
-        return {};
-      case Kind::kFloat:
-        *out_ += '"' + Number(key.float_value()) + '"';
-        return {};
-      default:
-        return TypeError(std::string("a JSON key cannot be of type ") +
-                         key.TypeName());
+    if (key.IsString()) {
+      AppendString(key.text(), style_.ensure_ascii, out_);
+    } else if (const auto scalar = Scalar(key)) {
+      *out_ += '"' + *scalar + '"';
+    } else {
+      return TypeError(std::string("a JSON key cannot be of type ") +
+                       key.TypeName());
     }
+    return {};
   }
 
   Result<void> WriteDict(const DictObject& dict) {

@@ -82,7 +82,8 @@ class Vm {
 
  private:
   enum class Flow { kNext, kBreak, kContinue };
-  class ScopeGuard;
+  class ScopeGuard;    // vm_guards.h
+  class CaptureGuard;
 
   // Statements.
   Result<Flow> ExecBody(const Body& body);
@@ -101,7 +102,7 @@ class Vm {
                         const std::shared_ptr<LoopObject>& loop);
   Result<void> Assign(const Target& target, const Value& value);
   // What `body` prints, in a scope of its own.
-  Result<std::string> Capture(const Body& body);
+  Result<Value> Capture(const Body& body);
   Result<void> Print(std::string_view text);
   Value MakeMacro(const MacroNode& node);
   std::shared_ptr<Scope> NewScope(const std::shared_ptr<Scope>& parent) const;

@@ -5,6 +5,7 @@
 #include "chat/operators.h"
 #include "chat/text.h"
 #include "chat/vm.h"
+#include "chat/vm_guards.h"
 
 namespace hearth::jinja {
 
@@ -215,18 +216,10 @@ Result<Value> Vm::Call(const Value& callee, const Args& args) {
 
 Result<Value> Vm::CallMacro(const MacroObject& macro, const Args& args) {
   const std::shared_ptr<Scope> scope = NewScope(macro.scope);
-  const std::shared_ptr<Scope> saved_scope = std::exchange(scope_, scope);
-  std::string saved_out = std::exchange(out_, std::string());
-  Result<void> result = BindMacro(macro, args, scope.get());
-  if (result.ok()) {
-    Result<Flow> flow = ExecBody(macro.node->body);
-    if (!flow.ok()) result = flow.error();
-  }
-  std::string printed = std::exchange(out_, std::move(saved_out));
-  scope_ = saved_scope;
-  HEARTH_TRY(result);
-  HEARTH_TRY(budget_.BuildString(printed.size()));
-  return Value::String(std::move(printed));
+  CaptureGuard capture(this, scope);
+  HEARTH_TRY(BindMacro(macro, args, scope.get()));
+  HEARTH_TRY(ExecBody(macro.node->body));
+  return capture.Take();
 }
 
 Result<void> Vm::BindMacro(const MacroObject& macro, const Args& args,
@@ -304,15 +297,9 @@ Result<Value> Vm::CallLoop(const Value& value, const Args& args) {
   if (args.positional.size() != 1) {
     return TypeError("loop() takes the items of the inner loop");
   }
-  const std::shared_ptr<Scope> saved_scope = std::exchange(scope_, loop.outer);
-  std::string saved_out = std::exchange(out_, std::string());
-  Result<void> result =
-      RunLoop(*loop.statement, args.positional[0], loop.depth0 + 1);
-  std::string printed = std::exchange(out_, std::move(saved_out));
-  scope_ = saved_scope;
-  HEARTH_TRY(result);
-  HEARTH_TRY(budget_.BuildString(printed.size()));
-  return Value::String(std::move(printed));
+  CaptureGuard capture(this, loop.outer);
+  HEARTH_TRY(RunLoop(*loop.statement, args.positional[0], loop.depth0 + 1));
+  return capture.Take();
 }
 
 Result<Value> Vm::ApplyFilter(const std::string& name, const Value& input,

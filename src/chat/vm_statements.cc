@@ -3,6 +3,7 @@
 #include "chat/builtins.h"
 #include "chat/operators.h"
 #include "chat/vm.h"
+#include "chat/vm_guards.h"
 
 namespace hearth::jinja {
 
@@ -27,23 +28,6 @@ const Value* Scope::Find(int symbol) const {
   }
   return nullptr;
 }
-
-// Makes `scope` current for as long as it lives.
-class Vm::ScopeGuard {
- public:
-  ScopeGuard(Vm* vm, std::shared_ptr<Scope> scope)
-      : vm_(vm), saved_(std::move(vm->scope_)) {
-    vm_->scope_ = std::move(scope);
-  }
-  ~ScopeGuard() { vm_->scope_ = std::move(saved_); }
-  ScopeGuard(const ScopeGuard&) = delete;
-  ScopeGuard& operator=(const ScopeGuard&) = delete;
-  const std::shared_ptr<Scope>& outer() const { return saved_; }
-
- private:
-  Vm* vm_;
-  std::shared_ptr<Scope> saved_;
-};
 
 Vm::Vm(const Program& program, const ChatTemplateLimits& limits,
        TemplateDialect dialect, std::chrono::local_seconds now)
@@ -215,20 +199,14 @@ Result<Vm::Flow> Vm::ExecWith(const Stmt& stmt) {
   return ExecBody(stmt.body);
 }
 
-Result<std::string> Vm::Capture(const Body& body) {
-  std::string saved = std::move(out_);
-  out_.clear();
-  Result<Flow> flow = ExecScoped(body);
-  std::string captured = std::move(out_);
-  out_ = std::move(saved);
-  if (!flow.ok()) return flow.error();
-  HEARTH_TRY(budget_.BuildString(captured.size()));
-  return captured;
+Result<Value> Vm::Capture(const Body& body) {
+  CaptureGuard capture(this, scope_);
+  HEARTH_TRY(ExecScoped(body));
+  return capture.Take();
 }
 
 Result<void> Vm::ExecSetBlock(const Stmt& stmt) {
-  HEARTH_ASSIGN(std::string text, Capture(stmt.body));
-  Value value = Value::String(std::move(text));
+  HEARTH_ASSIGN(Value value, Capture(stmt.body));
   if (stmt.value) {
     const Value saved = std::exchange(block_input_, value);
     Result<Value> filtered = Eval(*stmt.value);
@@ -240,9 +218,8 @@ Result<void> Vm::ExecSetBlock(const Stmt& stmt) {
 }
 
 Result<void> Vm::ExecFilter(const Stmt& stmt) {
-  HEARTH_ASSIGN(std::string text, Capture(stmt.body));
-  const Value saved =
-      std::exchange(block_input_, Value::String(std::move(text)));
+  HEARTH_ASSIGN(Value text, Capture(stmt.body));
+  const Value saved = std::exchange(block_input_, std::move(text));
   Result<Value> filtered = Eval(*stmt.value);
   block_input_ = saved;
   if (!filtered.ok()) return filtered.error();
