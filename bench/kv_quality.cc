@@ -4,7 +4,6 @@
 //
 //   kv_quality TEXT [MODEL [TOKENS]]     MODEL "": the model inside the program
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "hearth/engine.h"
+#include "testing/next_token.h"
 
 namespace hearth {
 namespace {
@@ -23,17 +23,6 @@ struct Storage {
 struct Quality {
   double kl_mean = 0, kl_p99 = 0, top1 = 0, nll = 0;
 };
-
-// Log-probabilities of one row.
-void LogSoftmax(const float* logits, std::size_t n, std::vector<double>& out) {
-  const double max = *std::max_element(logits, logits + n);
-  double sum = 0;
-  for (std::size_t i = 0; i < n; ++i) sum += std::exp(logits[i] - max);
-  out.resize(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    out[i] = logits[i] - max - std::log(sum);
-  }
-}
 
 // Over windows of `context` tokens: positions of the first block, which no
 // format touches, are left out.
@@ -55,24 +44,16 @@ Result<std::vector<Quality>> Measure(const std::string& model,
       std::min(1024, engines[0]->info().context_length));
   const auto vocab = static_cast<std::size_t>(engines[0]->info().vocab_size);
   const std::size_t n = std::min(ids.size(), static_cast<std::size_t>(n_tokens));
-  std::vector<double> p, q;
   for (std::size_t first = 0; first + context <= n; first += context) {
     const auto window = std::span(ids).subspan(first, context);
     HEARTH_ASSIGN(const auto reference, engines[0]->Logits(window, {}));
     for (std::size_t f = 0; f < storages.size(); ++f) {
       HEARTH_ASSIGN(const auto logits, engines[f]->Logits(window, {}));
       for (std::size_t t = 64; t + 1 < context; ++t) {
-        LogSoftmax(reference.data() + t * vocab, vocab, p);
-        LogSoftmax(logits.data() + t * vocab, vocab, q);
-        double kl = 0;
-        for (std::size_t i = 0; i < vocab; ++i) {
-          kl += std::exp(p[i]) * (p[i] - q[i]);
-        }
-        kls[f].push_back(kl);
-        const auto best = [](const std::vector<double>& x) {
-          return std::max_element(x.begin(), x.end()) - x.begin();
-        };
-        qualities[f].top1 += best(p) == best(q);
+        const auto p = LogSoftmax({reference.data() + t * vocab, vocab});
+        const auto q = LogSoftmax({logits.data() + t * vocab, vocab});
+        kls[f].push_back(Divergence(p, q));
+        qualities[f].top1 += SameFirstChoice(p, q);
         qualities[f].nll -= q[static_cast<std::size_t>(window[t + 1])];
       }
     }

@@ -3,14 +3,10 @@
 // prints the whole table.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <iterator>
 #include <string>
-#include <vector>
 
 #include "hearth/engine.h"
+#include "testing/next_token.h"
 
 namespace hearth {
 namespace {
@@ -22,17 +18,6 @@ struct Bound {
 };
 
 class KvQuality : public ::testing::TestWithParam<Bound> {};
-
-std::vector<double> LogSoftmax(const float* logits, std::size_t n) {
-  const double max = *std::max_element(logits, logits + n);
-  double sum = 0;
-  for (std::size_t i = 0; i < n; ++i) sum += std::exp(logits[i] - max);
-  std::vector<double> out;
-  for (std::size_t i = 0; i < n; ++i) {
-    out.push_back(logits[i] - max - std::log(sum));
-  }
-  return out;
-}
 
 TEST_P(KvQuality, StaysCloseToFullPrecision) {
   const std::string data = HEARTH_TEST_DATA;
@@ -62,11 +47,10 @@ TEST_P(KvQuality, StaysCloseToFullPrecision) {
   double same = 0;
   double n = 0;
   for (std::size_t t = 64; t < ids->size(); ++t, ++n) {
-    const auto p = LogSoftmax(want->data() + t * vocab, vocab);
-    const auto q = LogSoftmax(got->data() + t * vocab, vocab);
-    for (std::size_t i = 0; i < vocab; ++i) kl += std::exp(p[i]) * (p[i] - q[i]);
-    same += std::max_element(p.begin(), p.end()) - p.begin() ==
-            std::max_element(q.begin(), q.end()) - q.begin();
+    const auto p = LogSoftmax({want->data() + t * vocab, vocab});
+    const auto q = LogSoftmax({got->data() + t * vocab, vocab});
+    kl += Divergence(p, q);
+    same += SameFirstChoice(p, q);
   }
   ASSERT_GE(n, 150);
   EXPECT_LE(kl / n, GetParam().kl_max);
