@@ -8,6 +8,7 @@
 #include <string>
 
 #include "model/io/gguf.h"
+#include "testing/expect_refused.h"
 #include "testing/temp_dir.h"
 #include "testing/tiny_model.h"
 
@@ -21,12 +22,8 @@ std::string Data(const char* name) {
 void ExpectRefused(const std::string& path, Code code,
                    const std::string& words) {
   const auto model = LoadModel(path);
-  ASSERT_FALSE(model.ok());
-  EXPECT_EQ(model.error().code, code) << model.error().message;
-  EXPECT_NE(model.error().message.find(words), std::string::npos)
-      << model.error().message;
-  EXPECT_NE(model.error().message.find(path), std::string::npos)
-      << "names the file";
+  ExpectRefused(model, code, words);
+  ExpectRefused(model, code, path);
 }
 
 TEST(Loader, RealModelHasItsShapes) {
@@ -121,7 +118,7 @@ std::uint64_t ResidentBytes() {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// 1 GB of weights that are a hole in the file: whoever reads it has it in memory.
+// 1 GB of weights that are a hole in the file: whoever reads it holds it.
 TEST(Loader, LargeModelOpensWithoutReadingItsWeights) {
   const TempDir dir;
   const std::string path = dir.path() + "/big.gguf";

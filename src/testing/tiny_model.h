@@ -35,6 +35,17 @@ struct TinySpec {
   int HeadDim() const { return d_model / heads; }
 };
 
+// As small as a model with grouped heads can well be.
+inline TinySpec SmallestSpec() {
+  return {.layers = 1,
+          .d_model = 8,
+          .heads = 2,
+          .kv_heads = 1,
+          .d_mlp = 12,
+          .vocab = 16,
+          .context = 32};
+}
+
 struct TinyTensor {
   std::string name;
   std::vector<std::uint64_t> shape;  // outermost first

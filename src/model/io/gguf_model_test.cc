@@ -6,38 +6,22 @@
 #include <string>
 
 #include "model/io/gguf.h"
+#include "testing/expect_refused.h"
 #include "testing/tiny_model.h"
 
 namespace hearth {
 namespace {
 
-TinySpec Small() {
-  return {.layers = 1,
-          .d_model = 8,
-          .heads = 2,
-          .kv_heads = 1,
-          .d_mlp = 12,
-          .vocab = 16,
-          .context = 32};
-}
-
 // A whole llama whose header `change` may alter before the tensors follow.
 template <typename Change>
 Result<LoadedModel> LoadChanged(std::vector<std::byte>& bytes, Change change,
                                 const std::string& architecture = "llama") {
-  GgufBuilder b = TinyGgufHeader(Small(), architecture);
+  GgufBuilder b = TinyGgufHeader(SmallestSpec(), architecture);
   change(b);
-  AddTinyGgufTensors(b, Small(), DType::kF32, architecture == "qwen2", false);
+  AddTinyGgufTensors(b, SmallestSpec(), DType::kF32, architecture == "qwen2",
+                     false);
   bytes = b.Build();
   return LoadGguf(bytes, "m.gguf");
-}
-
-void ExpectRefused(const Result<LoadedModel>& model, Code code,
-                   const std::string& words) {
-  ASSERT_FALSE(model.ok());
-  EXPECT_EQ(model.error().code, code) << model.error().message;
-  EXPECT_NE(model.error().message.find(words), std::string::npos)
-      << model.error().message;
 }
 
 TEST(GgufModel, EveryNumberFormatLoadsWithTheSameShapes) {
@@ -74,8 +58,8 @@ TEST(GgufModel, FamiliesDifferInRotaryPairsAndBiases) {
 }
 
 TEST(GgufModel, Qwen2WithoutBiasesNamesTheMissingTensor) {
-  GgufBuilder b = TinyGgufHeader(Small(), "qwen2");
-  AddTinyGgufTensors(b, Small(), DType::kF32, /*qkv_bias=*/false, false);
+  GgufBuilder b = TinyGgufHeader(SmallestSpec(), "qwen2");
+  AddTinyGgufTensors(b, SmallestSpec(), DType::kF32, /*qkv_bias=*/false, false);
   const auto bytes = b.Build();
   ExpectRefused(LoadGguf(bytes, "m"), Code::kCorrupt, "blk.0.attn_q.bias");
 }
@@ -214,7 +198,7 @@ TEST(GgufModel, ValuesPerLayerAreRefused) {
 }
 
 TEST(GgufModel, ShapesThatContradictEachOtherAreNamed) {
-  TinySpec spec = Small();
+  TinySpec spec = SmallestSpec();
   GgufBuilder b = TinyGgufHeader(spec, "llama");
   spec.d_mlp = 16;
   AddTinyGgufTensors(b, spec, DType::kF32, false, false);
@@ -225,10 +209,10 @@ TEST(GgufModel, ShapesThatContradictEachOtherAreNamed) {
 }
 
 TEST(GgufModel, FalseLayerCountNamesTheFirstMissingTensor) {
-  TinySpec spec = Small();
+  TinySpec spec = SmallestSpec();
   spec.layers = 16000;
   GgufBuilder b = TinyGgufHeader(spec, "llama");
-  AddTinyGgufTensors(b, Small(), DType::kF32, false, false);
+  AddTinyGgufTensors(b, SmallestSpec(), DType::kF32, false, false);
   const auto bytes = b.Build();
   ExpectRefused(LoadGguf(bytes, "m"), Code::kCorrupt, "blk.1.attn_norm.weight");
 }
@@ -251,7 +235,7 @@ TEST(GgufModel, TokenIdsComeFromTheTokenizerKeys) {
 }
 
 TEST(GgufModel, EveryTruncationIsRefused) {
-  const auto bytes = MakeGguf(Small(), DType::kF16);
+  const auto bytes = MakeGguf(SmallestSpec(), DType::kF16);
   ASSERT_TRUE(LoadGguf(bytes, "m").ok());
   for (std::size_t n = 0; n < bytes.size(); ++n) {
     ASSERT_FALSE(LoadGguf(ByteSpan(bytes).first(n), "m").ok()) << n;

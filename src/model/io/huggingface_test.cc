@@ -7,29 +7,20 @@
 #include <string>
 
 #include "model/loader.h"
+#include "testing/expect_refused.h"
 #include "testing/temp_dir.h"
 #include "testing/tiny_model.h"
 
 namespace hearth {
 namespace {
 
-TinySpec Small() {
-  return {.layers = 1,
-          .d_model = 8,
-          .heads = 2,
-          .kv_heads = 1,
-          .d_mlp = 12,
-          .vocab = 16,
-          .context = 32};
-}
-
 std::vector<TinyTensor> LlamaTensors(bool own_head) {
-  return TinyTensors(Small(), kHuggingFaceNames, true, false, own_head);
+  return TinyTensors(SmallestSpec(), kHuggingFaceNames, true, false, own_head);
 }
 
 void WriteModel(const std::string& dir, std::string_view extra,
                 const std::vector<TinyTensor>& tensors) {
-  WriteTextFile(dir + "/config.json", TinyHfConfig(Small(), extra));
+  WriteTextFile(dir + "/config.json", TinyHfConfig(SmallestSpec(), extra));
   ASSERT_TRUE(
       WriteTinySafetensors(dir + "/model.safetensors", tensors, DType::kF32)
           .ok());
@@ -40,14 +31,6 @@ Result<LoadedModel> LoadTiny(std::string_view extra,
   const TempDir dir;
   WriteModel(dir.path(), extra, tensors);
   return LoadHuggingFace(dir.path());
-}
-
-void ExpectRefused(const Result<LoadedModel>& model, Code code,
-                   const std::string& words) {
-  ASSERT_FALSE(model.ok());
-  EXPECT_EQ(model.error().code, code) << model.error().message;
-  EXPECT_NE(model.error().message.find(words), std::string::npos)
-      << model.error().message;
 }
 
 std::vector<float> Frequencies(std::string_view rope) {
@@ -219,7 +202,7 @@ TEST(HuggingFace, EndOfTextIdsAreJoinedFromBothFiles) {
 Result<LoadedModel> LoadSharded(
     const std::function<void(std::string& index)>& change) {
   const TempDir dir;
-  WriteTextFile(dir.path() + "/config.json", TinyHfConfig(Small()));
+  WriteTextFile(dir.path() + "/config.json", TinyHfConfig(SmallestSpec()));
   const auto tensors = LlamaTensors(true);
   std::string index;
   for (int shard = 0; shard < 2; ++shard) {
@@ -284,7 +267,7 @@ TEST(HuggingFace, ShardNamesCannotLeaveTheDirectory) {
 TEST(HuggingFace, DirectoryWithoutAModelSaysWhatIsMissing) {
   const TempDir dir;
   ExpectRefused(LoadHuggingFace(dir.path()), Code::kNotFound, "config.json");
-  WriteTextFile(dir.path() + "/config.json", TinyHfConfig(Small()));
+  WriteTextFile(dir.path() + "/config.json", TinyHfConfig(SmallestSpec()));
   ExpectRefused(LoadHuggingFace(dir.path()), Code::kNotFound,
                 "model.safetensors");
   WriteTextFile(dir.path() + "/pytorch_model.bin", "PK");

@@ -13,16 +13,6 @@ namespace {
 constexpr TinygptForm kForms[] = {TinygptForm::kTrainingF32, TinygptForm::kF32,
                                   TinygptForm::kF16, TinygptForm::kInt4};
 
-TinySpec Small() {
-  return {.layers = 1,
-          .d_model = 8,
-          .heads = 2,
-          .kv_heads = 1,
-          .d_mlp = 12,
-          .vocab = 16,
-          .context = 4};
-}
-
 std::string ErrorOf(ByteSpan bytes, Code code) {
   const auto model = LoadTinygpt(bytes, "m.tinygpt");
   EXPECT_FALSE(model.ok());
@@ -95,8 +85,8 @@ TEST(Tinygpt, ConfigurationIsThatOfTheFromScratchModel) {
 }
 
 TEST(Tinygpt, TrainingFileCountsNoOptimizerState) {
-  const auto training = MakeTinygpt(Small(), TinygptForm::kTrainingF32);
-  const auto plain = MakeTinygpt(Small(), TinygptForm::kF32);
+  const auto training = MakeTinygpt(SmallestSpec(), TinygptForm::kTrainingF32);
+  const auto plain = MakeTinygpt(SmallestSpec(), TinygptForm::kF32);
   EXPECT_EQ(LoadTinygpt(training, "m")->n_parameters,
             LoadTinygpt(plain, "m")->n_parameters);
 }
@@ -113,7 +103,7 @@ TEST(Tinygpt, FlagsThatChangeTheForwardPassAreRefusedByName) {
         "\"useDifferentialAttention\":true", "\"useDeepNorm\":true", "\"useEmbeddingRMSNorm\":true",
         "\"nExperts\":4", "\"qatBits\":4"}) {
     const auto bytes =
-        MakeTinygpt(Small(), TinygptForm::kF16, std::string(",") + flag);
+        MakeTinygpt(SmallestSpec(), TinygptForm::kF16, std::string(",") + flag);
     const std::string name(flag + 1, std::string_view(flag).find("\":") - 1);
     EXPECT_NE(ErrorOf(bytes, Code::kUnsupported).find(name), std::string::npos);
   }
@@ -121,7 +111,7 @@ TEST(Tinygpt, FlagsThatChangeTheForwardPassAreRefusedByName) {
 
 TEST(Tinygpt, FlagsThatAreOffOrUnknownAreIgnored) {
   const auto bytes = MakeTinygpt(
-      Small(), TinygptForm::kF16,
+      SmallestSpec(), TinygptForm::kF16,
       ",\"useMoD\":false,\"slidingWindow\":null,\"kviBits\":8,\"x\":[1,{}]");
   EXPECT_TRUE(LoadTinygpt(bytes, "m").ok());
 }
@@ -130,7 +120,7 @@ TEST(Tinygpt, FlagsThatAreOffOrUnknownAreIgnored) {
 // does that and then loads a model of other shapes).
 TEST(Tinygpt, MistypedConfigIsAnError) {
   const auto bytes =
-      MakeTinygpt(Small(), TinygptForm::kF16, ",\"layers\":\"many\"");
+      MakeTinygpt(SmallestSpec(), TinygptForm::kF16, ",\"layers\":\"many\"");
   EXPECT_NE(ErrorOf(bytes, Code::kCorrupt).find("layers"), std::string::npos);
 }
 
@@ -168,14 +158,14 @@ TEST(Tinygpt, ImpossibleShapesAreRefused) {
 
 TEST(Tinygpt, BodyOfAnotherLengthIsRefused) {
   for (const TinygptForm form : kForms) {
-    auto bytes = MakeTinygpt(Small(), form);
+    auto bytes = MakeTinygpt(SmallestSpec(), form);
     bytes.push_back(std::byte{0});
     EXPECT_NE(ErrorOf(bytes, Code::kCorrupt).find("body"), std::string::npos);
   }
 }
 
 TEST(Tinygpt, ShapeThatContradictsTheConfigurationNamesBoth) {
-  auto bytes = MakeTinygpt(Small(), TinygptForm::kF16);
+  auto bytes = MakeTinygpt(SmallestSpec(), TinygptForm::kF16);
   // Same length of text, so that nothing moves: d_mlp 12 becomes 13.
   std::string text(AsText(bytes));
   text.replace(text.find("\"dMlp\":12"), 9, "\"dMlp\":13");
@@ -185,7 +175,7 @@ TEST(Tinygpt, ShapeThatContradictsTheConfigurationNamesBoth) {
 }
 
 TEST(Tinygpt, EosByteBecomesAnEosId) {
-  std::string text(AsText(MakeTinygpt(Small(), TinygptForm::kF16)));
+  std::string text(AsText(MakeTinygpt(SmallestSpec(), TinygptForm::kF16)));
   // Replaced by as many bytes, so that the header keeps its length.
   const std::string old = "\"includesOptimizerState\":false";
   std::string with_eos = "\"eosByte\":10";
@@ -198,7 +188,7 @@ TEST(Tinygpt, EosByteBecomesAnEosId) {
 
 TEST(Tinygpt, EveryTruncationIsRefused) {
   for (const TinygptForm form : kForms) {
-    const auto bytes = MakeTinygpt(Small(), form);
+    const auto bytes = MakeTinygpt(SmallestSpec(), form);
     ASSERT_TRUE(LoadTinygpt(bytes, "m").ok());
     for (std::size_t n = 0; n < bytes.size(); ++n) {
       ASSERT_FALSE(LoadTinygpt(ByteSpan(bytes).first(n), "m").ok()) << n;
