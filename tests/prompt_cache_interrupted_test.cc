@@ -48,15 +48,17 @@ TEST(PromptCache, AKilledPrefillKeepsItsFinishedBlocks) {
     const auto session = engine->NewSession().value();
     (void)session->Sync(ids, [&](int done, int) {
       // As slow as a real model, then killed when the disk has something.
-      if (done == 0) ::usleep(600'000);
-      for (int i = 0; done > 0; ++i) {
+      if (done == 0) {
+        ::usleep(600'000);
+        return true;
+      }
+      for (int i = 0;; ++i) {
         if (FilesBelow(options.prompt_cache_dir, ".kv").size() == 4) {
           ::raise(SIGKILL);
         }
         if (i == 6000) ::_exit(1);
         ::usleep(10'000);
       }
-      return true;
     });
     ::_exit(1);
   }
