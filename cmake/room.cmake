@@ -93,7 +93,7 @@ function(hearth_fuzz_targets)
 endfunction()
 
 # bench/x_bench.cc: one Google Benchmark program each; bench/limits.cc: what the
-# machine can do.
+# machine can do. `benches` builds them all.
 function(hearth_benches)
   find_package(benchmark REQUIRED)
   _hearth_sources(benches bench "*_bench.cc")
@@ -108,4 +108,6 @@ function(hearth_benches)
   add_executable(limits ${CMAKE_SOURCE_DIR}/bench/limits.cc)
   target_include_directories(limits PRIVATE ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(limits PRIVATE hearth_base hearth_flags)
+  list(TRANSFORM benches REPLACE ".*/(.*)\\.cc" "\\1")
+  add_custom_target(benches DEPENDS ${benches} limits)
 endfunction()
