@@ -10,28 +10,7 @@
 // bytes lie there cannot matter. So a row's result is the same alone or among
 // others, and the same while the tile grows behind `visible`. With a soft cap
 // the score is cap * tanh(score / cap) before the mask.
-// Quantised tiles: kv_fold.inl.
-
-inline constexpr float kNothing = -std::numeric_limits<float>::infinity();
-
-// The address in the next tile of what lies at `at` in this one; without a next
-// tile `at` itself.
-HEARTH_INLINE const std::byte* NextOf(const std::byte* tile,
-                                      const std::byte* next,
-                                      const std::byte* at) {
-  return next == nullptr ? at : next + (at - tile);
-}
-
-// kVectors times sixteen numbers. A tile is fetched while the one before is
-// worked on, line by line as its own lines are read: the hardware's prefetchers
-// stop at the end of a page and see too little of a tile to run ahead.
-template <class Format, int kVectors>
-HEARTH_INLINE void PrefetchRun(const std::byte* p) {
-  HEARTH_UNROLL
-  for (std::int64_t i = 0; i < Format::Offset(kVectors * kLanes); i += 64) {
-    __builtin_prefetch(p + i, 0, 2);
-  }
-}
+// Quantised tiles: kv_fold.inl; the softmax: online_softmax.inl.
 
 // Scores of tokens [16 * group, +16 * kGroups) for kRows rows, masked, into p;
 // row r's sums start at start[r]. The last group may reach beyond the stride.
@@ -53,7 +32,7 @@ HEARTH_INLINE void ScoreGroups(const float* q, const float* start, int head_dim,
     for (int g = 0; g < kGroups; ++g) score[r][g] = Splat(start[r]);
   }
   for (int d = 0; d < head_dim; ++d, keys += step, ahead += step) {
-    PrefetchRun<Format, kGroups>(ahead);
+    PrefetchBytes(ahead, Format::Offset(kGroups * kLanes));
     Floats k[kGroups];
     HEARTH_UNROLL
     for (int g = 0; g < kGroups; ++g) {
@@ -107,7 +86,7 @@ HEARTH_INLINE void WeighValues(const KvTile& tile, int head_dim, int first,
   const std::byte* values = tile.values + begin * step + Format::Offset(first);
   const std::byte* ahead = NextOf(tile.values, tile.next_values, values);
   for (int t = begin; t < end; ++t, values += step, ahead += step) {
-    PrefetchRun<Format, kVectors>(ahead);
+    PrefetchBytes(ahead, Format::Offset(kVectors * kLanes));
     HEARTH_UNROLL
     for (int v = 0; v < kVectors; ++v) {
       const std::byte* in = values + Format::Offset(v * kLanes);
@@ -143,49 +122,6 @@ void WeighAllValues(const KvTile& tile, int head_dim, int begin, int end,
     WeighValues<Format, kRows, 1>(tile, head_dim, first,
                                   std::min(kLanes, head_dim - first), begin,
                                   end, p, p_stride, scale, acc);
-  }
-}
-
-// The scores of one row become weights; returns their sum.
-HEARTH_INLINE float WeightsOf(float* p, int first_group, int last_group,
-                              float max) {
-  Floats total = Splat(0.0f);
-  for (int g = first_group; g < last_group; ++g) {
-    const Floats weight = ExpNegative(Sub(Load(p + g * kLanes), Splat(max)));
-    Store(p + g * kLanes, weight);
-    total = Add(total, weight);
-  }
-  return ReduceAdd(total);
-}
-
-// Scores in p become weights; max and sum move on; scale[r] is the factor for
-// the old accumulator. A row whose scores are all -infinity stays as it was.
-template <int kRows>
-HEARTH_INLINE void SoftmaxRows(float* p, std::int64_t p_stride, int first_group,
-                               const int* visible, float* max, float* sum,
-                               float (&scale)[kLanes]) {
-  float difference[kLanes] = {};
-  for (int r = 0; r < kRows; ++r) {
-    const int last_group = (visible[r] + kLanes - 1) / kLanes;
-    Floats largest = Splat(kNothing);
-    for (int g = first_group; g < last_group; ++g) {
-      largest = Max(largest, Load(p + r * p_stride + g * kLanes));
-    }
-    const float tile_max = ReduceMax(largest);
-    if (tile_max > max[r]) {
-      difference[r] = max[r] - tile_max;
-      max[r] = tile_max;
-    }
-  }
-  // All rows' factors at once; those whose maximum stood get exactly 1.
-  Store(scale, ExpNegative(Load(difference)));
-  for (int r = 0; r < kRows; ++r) {
-    const int last_group = (visible[r] + kLanes - 1) / kLanes;
-    // Against 0 every weight of a row without a maximum is exactly 0.
-    const float against = max[r] == kNothing ? 0.0f : max[r];
-    const float total =
-        WeightsOf(p + r * p_stride, first_group, last_group, against);
-    sum[r] = __builtin_fmaf(sum[r], scale[r], total);
   }
 }
 

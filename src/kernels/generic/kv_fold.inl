@@ -64,10 +64,14 @@ struct AttendScratch {
   }
   void ReadParams(const KvTile& tile, int head_dim) const {
     if (IsQuantised(tile.key_format)) {
+      PrefetchBytes(NextOf(tile.keys, tile.next_keys, tile.key_params),
+                    KvParamBytes(tile.key_format, head_dim));
       Widen(tile.key_params, head_dim, key_scale);
       Widen(tile.key_params + 2 * head_dim, head_dim, key_zero);
     }
     if (IsQuantised(tile.value_format)) {
+      PrefetchBytes(NextOf(tile.values, tile.next_values, tile.value_params),
+                    KvParamBytes(tile.value_format, tile.stride));
       Widen(tile.value_params, tile.stride, value_scale);
       Widen(tile.value_params + 2 * tile.stride, tile.stride, value_zero);
     }

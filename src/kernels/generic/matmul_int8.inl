@@ -15,12 +15,12 @@ template <class Blocks> struct StreamedTiles {
   static constexpr std::int64_t kSweep = kLanes * Blocks::kBytes;
 
   TileRows rows;
-  const std::byte *ahead; // the sixteen rows that come next
+  const std::byte *ahead; // sixteen rows that come soon
 
   HEARTH_INLINE void Fetch(std::int64_t block, Bytes64 *tile,
                            Floats *scales) const {
     // Sixteen rows at once are too many streams for the hardware prefetcher,
-    // but the next sixteen are one contiguous piece of memory: sweep it in
+    // but sixteen that come are one contiguous piece of memory: sweep it in
     // step.
     HEARTH_UNROLL
     for (std::int64_t line = 0; line < kSweep; line += 64) {
@@ -231,8 +231,8 @@ void Int8Stream(const WeightMatrix &w, const std::byte *packed, int n_rows,
   const std::int64_t row_bytes = w.n_in / kGroup * Blocks::kBytes;
   for (std::int64_t n = n_begin; n < n_end;) {
     const TilePlace place(w, n, n_end, row_bytes);
-    const StreamedTiles<Blocks> tiles{place.rows,
-                                      w.data + (n + kLanes) * row_bytes};
+    const StreamedTiles<Blocks> tiles{
+        place.rows, w.data + n * row_bytes + SweepAhead(kLanes * row_bytes)};
     Int8Columns<typename Blocks::Dots, kStreamRows, 1>(&tiles, &place, w,
                                                        packed, n_rows, n, out);
     n += place.count;
@@ -315,7 +315,8 @@ void Int8FusedRow(const WeightMatrix &w, const std::byte *packed,
   FusedRow<Dots> row;
   for (std::int64_t n = n_begin; n < n_end;) {
     const TilePlace place(w, n, n_end, row_bytes);
-    const std::byte *ahead = w.data + (n + kLanes) * row_bytes;
+    const std::byte *ahead =
+        w.data + n * row_bytes + SweepAhead(kLanes * row_bytes);
     row.x = packed;
     row.acc = Splat(0.0f);
     for (std::int64_t b = 0; b < n_blocks; ++b) {
@@ -341,7 +342,8 @@ void Int8Slices(const WeightMatrix &w, const std::byte *packed, int n_rows,
   SlicedRows<Blocks> slices;
   for (std::int64_t n = n_begin; n < n_end;) {
     const TilePlace place(w, n, n_end, row_bytes);
-    const std::byte *ahead = w.data + (n + kLanes) * row_bytes;
+    const std::byte *ahead =
+        w.data + n * row_bytes + SweepAhead(kLanes * row_bytes);
     for (int r = 0; r < n_rows; r += kSliceRows) {
       const int rows = std::min(kSliceRows, n_rows - r);
       slices.Run(place.rows, ahead, n_groups, packed + r * x_stride, x_stride,
