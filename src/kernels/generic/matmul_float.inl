@@ -15,11 +15,9 @@ inline constexpr int kBlockRows = 256;        // rows that share a panel
 template <int kRows, int kColumns, bool kPrefetch = false, class Run>
 HEARTH_INLINE void DotLanes(const Run* w, const float* x, std::int64_t x_stride,
                             std::int64_t n, Floats (&acc)[kRows][kColumns]) {
-  // The columns that come are one contiguous piece of memory: sweep it in
+  // The columns that come next are one contiguous piece of memory: sweep it in
   // step, since short rows end before the hardware prefetcher has caught on.
-  const std::byte* first = w[0].Address(0);
-  const std::byte* ahead =
-      first + SweepAhead(w[kColumns - 1].Address(n) - first);
+  const std::byte* ahead = w[kColumns - 1].Address(n);
   const std::int64_t sweep = w[0].Address(kColumns * kLanes) - w[0].Address(0);
   for (std::int64_t k = 0; k < n; k += kLanes) {
     if constexpr (kPrefetch) {

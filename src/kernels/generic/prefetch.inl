@@ -5,7 +5,7 @@ HEARTH_INLINE void PrefetchBytes(const std::byte* p, std::int64_t n) {
   for (std::int64_t i = 0; i < n; i += 64) __builtin_prefetch(p + i, 0, 2);
 }
 
-// --- Weights of few rows ----------------------------------------------------
+// --- Block formats, few rows ---------------------------------------------------
 // A tile below this is done before memory has answered for the next.
 inline constexpr std::int64_t kLongTileBytes = 32 << 10;
 
