@@ -11,15 +11,9 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "cache/huge_regions.h"
 
 namespace hearth {
-
-namespace {
-
-// Below this the part of a huge page that is not in use yet would show.
-constexpr std::uint64_t kHugePagesFrom = std::uint64_t{32} << 20;
-
-}  // namespace
 
 struct BlockPool::Arena {
   std::byte* base = nullptr;
@@ -27,8 +21,9 @@ struct BlockPool::Arena {
   std::size_t slot_bytes = 0;  // block_bytes rounded up to pages
   int n_slots = 0;
   int n_spare = 0;  // of them
-  bool preallocated = false;
+  bool preallocated = false, whole = false;
   std::mutex mutex;
+  HugeRegions huge;
   std::vector<int> free_slots;  // taken from the back
 
   ~Arena() {
@@ -38,11 +33,12 @@ struct BlockPool::Arena {
   }
 
   void Release(int slot) {
+    std::lock_guard lock(mutex);
     if (!preallocated || slot >= n_slots - n_spare) {
+      huge.Release(slot);
       ::madvise(base + static_cast<std::size_t>(slot) * slot_bytes, slot_bytes,
                 MADV_DONTNEED);
     }
-    std::lock_guard lock(mutex);
     free_slots.push_back(slot);
   }
 };
@@ -66,7 +62,7 @@ void Block::Discard(std::size_t offset, std::size_t size) {
 
 Result<BlockPool> BlockPool::Reserve(std::size_t block_bytes, int n_blocks,
                                      bool preallocate, int n_spare,
-                                     bool huge_pages) {
+                                     bool whole) {
   HEARTH_CHECK(block_bytes > 0 && n_blocks > 0 && n_spare >= 0);
   const int n_slots = n_blocks + n_spare;
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -85,11 +81,12 @@ Result<BlockPool> BlockPool::Reserve(std::size_t block_bytes, int n_blocks,
                 " KV blocks of " + std::to_string(block_bytes) +
                 " bytes: " + ErrnoText(errno) + "; lower --context"};
   }
-  if (huge_pages && *total >= kHugePagesFrom) AdviseHugePages(base, *total);
   arena->base = static_cast<std::byte*>(base);
   arena->n_slots = n_slots;
   arena->n_spare = n_spare;
   arena->preallocated = preallocate;
+  arena->whole = whole;
+  if (whole) arena->huge = HugeRegions(arena->base, arena->slot_bytes, n_slots);
   const std::size_t wanted =
       arena->slot_bytes * static_cast<std::size_t>(n_blocks);
   if (preallocate && ::madvise(base, wanted, MADV_POPULATE_WRITE) != 0) {
@@ -121,6 +118,7 @@ Result<std::shared_ptr<Block>> BlockPool::Allocate() {
     }
     slot = arena_->free_slots.back();
     arena_->free_slots.pop_back();
+    arena_->huge.Take(slot);
   }
   std::byte* bytes =
       arena_->base + static_cast<std::size_t>(slot) * arena_->slot_bytes;
@@ -137,6 +135,7 @@ std::size_t BlockPool::block_bytes() const { return arena_->block_bytes; }
 int BlockPool::capacity() const { return arena_->n_slots - arena_->n_spare; }
 int BlockPool::n_spare() const { return arena_->n_spare; }
 bool BlockPool::preallocated() const { return arena_->preallocated; }
+bool BlockPool::whole() const { return arena_->whole; }
 
 int BlockPool::n_in_use() const {
   std::lock_guard lock(arena_->mutex);

@@ -47,13 +47,12 @@ class BlockPool {
   // Reserves room for `n_blocks` blocks of `block_bytes`, and for `n_spare` more
   // that are in use only while someone else (a save in progress) holds blocks
   // that their sequence has dropped. With `preallocate` every page of the
-  // n_blocks is faulted in now, so that no later step waits for one. With
-  // `huge_pages` a large pool asks for pages of 2 MiB: attention reads twice as
-  // fast, and up to one page more than the blocks in use is resident. Not for
-  // blocks of which parts are discarded: the system keeps the rest of a page.
+  // n_blocks is faulted in now, so that no later step waits for one. `whole`:
+  // no part of a block is discarded before all of it is, so that full blocks may
+  // share huge pages.
   static Result<BlockPool> Reserve(std::size_t block_bytes, int n_blocks,
                                    bool preallocate, int n_spare = 0,
-                                   bool huge_pages = false);
+                                   bool whole = false);
 
   // A block of undefined content; kResourceFull when all are in use. The block
   // goes back when its last reference does, and its memory to the system
@@ -65,6 +64,7 @@ class BlockPool {
   int n_spare() const;
   int n_in_use() const;
   bool preallocated() const;
+  bool whole() const;
   // Anonymous memory that this pool holds resident: blocks in use, or the whole
   // reservation when preallocated.
   std::uint64_t committed_bytes() const;

@@ -12,11 +12,6 @@
 namespace hearth {
 namespace {
 
-bool KeepsAll(const KvRetention& retention) {
-  return std::none_of(retention.windows.begin(), retention.windows.end(),
-                      [](int window) { return window > 0; });
-}
-
 // Full blocks lie in the table. A plain spec's tail is the table's last block;
 // a quantised spec's tail is a float block of its own (TailBlocks), and sealing
 // writes it into a block of the table.
@@ -141,7 +136,7 @@ class InPlaceSequence final : public KvSequence {
                                                      pool_.capacity(),
                                                      /*preallocate=*/false,
                                                      pool_.n_spare(),
-                                                     KeepsAll(retention_)));
+                                                     pool_.whole()));
     HEARTH_ASSIGN(TailBlocks tails, tails_.Fork(n_tokens_));
     auto fork = std::make_unique<InPlaceSequence>(
         spec_, retention_, std::move(pool), std::move(tails));
@@ -272,10 +267,13 @@ class InPlaceSequence final : public KvSequence {
 Result<std::unique_ptr<KvSequence>> MakeInPlaceSequence(
     const KvSpec& spec, int n_blocks, bool preallocate,
     const KvRetention& retention, int n_spare) {
+  const bool whole =
+      std::all_of(retention.windows.begin(), retention.windows.end(),
+                  [](int window) { return window == 0; });
   HEARTH_ASSIGN(
       BlockPool pool,
       BlockPool::Reserve(KvLayout(spec, spec.block_tokens).block_bytes(),
-                         n_blocks, preallocate, n_spare, KeepsAll(retention)));
+                         n_blocks, preallocate, n_spare, whole));
   HEARTH_ASSIGN(TailBlocks tails, TailBlocks::Make(spec));
   return std::unique_ptr<KvSequence>(std::make_unique<InPlaceSequence>(
       spec, retention, std::move(pool), std::move(tails)));
