@@ -16,9 +16,8 @@ namespace {
 using namespace hearth;
 
 void Reseal(std::vector<std::byte>& image) {
-  if (image.size() < kImageAlign) return;
   const std::size_t header_bytes = StatedHeaderBytes(image);
-  if (header_bytes < kImageAlign || header_bytes > image.size()) return;
+  if (header_bytes < kBlockTokensAt || header_bytes > image.size()) return;
   StoreLe(image.data() + kBlockChecksumAt,
           Checksum64(ByteSpan(image).subspan(kBlockVersionAt,
                                              header_bytes - kBlockVersionAt)));
@@ -47,14 +46,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
   // Ask for what the header says it is, so that the deepest checks run.
   const BlockQuery query{header->model_id,  header->format_id, header->root_id,
                          header->parent_id, header->block_id,  header->tokens};
-  const auto payload =
+  const auto opened =
       OpenBlockImage(image, spec, query, (mode & 4) == 0, "input");
-  if (!payload.ok()) return 0;
+  if (!opened.ok()) return 0;
+  const ByteSpan payload = opened->payload;
   const int n_tokens = static_cast<int>(header->tokens.size());
-  if (payload->size() != KvLayout(spec, n_tokens).block_bytes() ||
-      payload->data() < image.data() ||
-      payload->data() + payload->size() > image.data() + image.size()) {
+  const int first = opened->first_token;
+  if (first < 0 || first >= n_tokens ||
+      payload.size() != KvLayout(spec, n_tokens - first).block_bytes() ||
+      payload.data() < image.data() ||
+      payload.data() + payload.size() > image.data() + image.size()) {
     std::abort();
   }
+  if (first > 0) (void)IdBefore(*header);
   return 0;
 }

@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <filesystem>
+#include <fstream>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,8 +16,6 @@
 namespace hearth {
 namespace {
 
-namespace fs = std::filesystem;
-
 std::vector<std::int32_t> Ids(int n, int salt) {
   std::vector<std::int32_t> ids;
   for (int i = 0; i < n; ++i) {
@@ -25,25 +24,23 @@ std::vector<std::int32_t> Ids(int n, int salt) {
   return ids;
 }
 
-// What lies in a store; blocks without their headers, which are most of a toy
-// model's files.
-struct Written {
-  std::uint64_t blocks = 0, tails = 0;
-};
-
-Written BytesBelow(const std::string& dir) {
-  Written bytes;
-  for (const auto& entry : fs::recursive_directory_iterator(dir)) {
-    if (!entry.is_regular_file()) continue;
-    const std::string name = entry.path().filename().string();
-    if (name.ends_with(".kv")) bytes.blocks += entry.file_size() - 4096;
-    if (name.ends_with(".kvcache")) bytes.tails += entry.file_size();
+// What this process has handed to the system to be written, in files and
+// elsewhere; nothing where the system does not say.
+std::optional<std::uint64_t> BytesWritten() {
+  std::ifstream io("/proc/self/io");
+  for (std::string name; io >> name;) {
+    std::uint64_t bytes = 0;
+    io >> bytes;
+    if (name == "wchar:") return bytes;
   }
-  return bytes;
+  return std::nullopt;
 }
 
-// R51: 50 turns of an agent, each in a process of its own. What was computed is
-// never computed again, and what was written is not written again.
+// R51: 50 turns of an agent, each as in a process of its own. What was computed is
+// never computed again, and what was written is not written again: all bytes of
+// blocks, manifests, notes and memos together. A token of this model has 1,280 bytes of
+// keys and values, so headers weigh here; StorePieces.R51_... holds a model of real
+// size to 1.1.
 TEST(AgentTrace, R51_FiftyTurnsWithRestartsComputeAndWriteOnlyWhatIsNew) {
   TempDir dir;
   EngineOptions options = WithDir(dir.path() + "/s");
@@ -52,6 +49,7 @@ TEST(AgentTrace, R51_FiftyTurnsWithRestartsComputeAndWriteOnlyWhatIsNew) {
   std::vector<std::int32_t> history;
   int n_computed = 0, n_new = 0;
   std::uint64_t kv_bytes = 0;
+  const auto written_before = BytesWritten();
   for (int turn = 0; turn < kTurns; ++turn) {
     const auto engine = Engine::Open(options).value();
     const auto session = engine->NewSession().value();
@@ -75,16 +73,14 @@ TEST(AgentTrace, R51_FiftyTurnsWithRestartsComputeAndWriteOnlyWhatIsNew) {
     kv_bytes = session->Usage().logical_bytes;
   }
   EXPECT_LE(n_computed, n_new * 11 / 10);
-  const Written written = BytesBelow(options.prompt_cache_dir);
-  // Every sealed block once.
-  EXPECT_LE(written.blocks, kv_bytes);
-  EXPECT_GE(written.blocks, kv_bytes * 9 / 10);
-  std::printf(
-      "%d tokens computed for %d new ones; %llu bytes of blocks, %llu of "
-      "manifests and tails for %llu bytes of KV\n",
-      n_computed, n_new, static_cast<unsigned long long>(written.blocks),
-      static_cast<unsigned long long>(written.tails),
-      static_cast<unsigned long long>(kv_bytes));
+  if (!written_before.has_value()) GTEST_SKIP() << "no /proc/self/io";
+  const std::uint64_t written = *BytesWritten() - *written_before;
+  EXPECT_LE(written, kv_bytes * 12 / 10);
+  EXPECT_GE(written, kv_bytes) << "what was not written cannot be reused";
+  std::printf("%d tokens computed for %d new ones; %llu bytes written for %llu "
+              "of KV\n",
+              n_computed, n_new, static_cast<unsigned long long>(written),
+              static_cast<unsigned long long>(kv_bytes));
 }
 
 // R70, R4: two prompts that take turns, a third way to go on, and back.

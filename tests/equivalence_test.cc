@@ -123,16 +123,8 @@ void CheckAllWays(Way& way, const std::vector<std::int32_t>& ids) {
   }
   const std::string bundle = dir.path() + "/bundle.kvcache";
   ASSERT_TRUE(SaveBundle(bundle, identity, way.spec, prefix, blocks).ok());
-  std::optional<BlockToSave> tail;
-  if (blocks.back().tokens.size() <
-      static_cast<std::size_t>(way.spec.block_tokens)) {
-    tail = blocks.back();
-    blocks.pop_back();
-  }
   ASSERT_TRUE(store->SaveBlocks(identity, way.spec, blocks).ok());
-  ASSERT_TRUE(store->SaveManifest(identity, way.spec, prefix,
-                                  tail.has_value() ? &*tail : nullptr, "")
-                  .ok());
+  ASSERT_TRUE(store->SaveManifest(identity, way.spec, prefix, "").ok());
   for (const bool use_bundle : {false, true}) {
     for (const bool to_concat : {false, true}) {
       StoreMatch match = use_bundle

@@ -13,6 +13,7 @@ struct StoreRates {
   int n_blocks = 0;
   // Seconds for all of them.
   double disk_write_s = 0;   // one plain file of that size, flushed
+  double file_read_s = 0;    // that file read again, 1 MiB at a time
   double memory_copy_s = 0;  // into fresh pages
   double save_s = 0;         // durable, with checksums, names and folders
   double verify_s = 0;       // found, checksums verified, mapped

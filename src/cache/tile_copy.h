@@ -17,4 +17,9 @@ void CopyBlockTokens(const KvSpec& spec, const KvLayout& from,
                      const std::byte* from_block, const KvLayout& to,
                      std::byte* to_block, int n);
 
+// Copies n tokens from `from_at` on to where `to_at` is, in every layer.
+void CopyBlockTokens(const KvSpec& spec, const KvLayout& from,
+                     const std::byte* from_block, int from_at,
+                     const KvLayout& to, std::byte* to_block, int to_at, int n);
+
 }  // namespace hearth

@@ -29,6 +29,7 @@ constexpr Row kRows[] = {
     {"disk_write", "the disk alone: one file, flushed",
      &StoreRates::disk_write_s},
     {"save", "store: durable write", &StoreRates::save_s},
+    {"file_read", "that one file: read again", &StoreRates::file_read_s},
     {"memory_copy", "memory: a copy into fresh pages",
      &StoreRates::memory_copy_s},
     {"verified_load", "store: found, verified, mapped", &StoreRates::verify_s},

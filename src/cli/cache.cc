@@ -98,9 +98,9 @@ std::string ShowText(const Json& json) {
     table.push_back({b["id"].get<std::string>().substr(0, 16),
                      std::to_string(first) + "-" + std::to_string(end - 1),
                      Bytes(b["bytes"]), Number(b["shared_by"]),
-                     !b["present"].get<bool>()       ? "MISSING"
-                     : b["in_manifest"].get<bool>() ? "tail"
-                                                    : ""});
+                     !b["present"].get<bool>() ? "MISSING"
+                     : b["piece"].get<bool>()  ? "piece"
+                                               : ""});
   }
   return text + Format(table);
 }

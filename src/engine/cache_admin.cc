@@ -77,7 +77,7 @@ Result<std::string> CacheShow(const CacheDir& dir, const std::string& name) {
                              {"first_token", b.first_token},
                              {"tokens", b.n_tokens},
                              {"present", b.present},
-                             {"in_manifest", b.in_manifest},
+                             {"piece", b.is_piece},
                              {"bytes", b.bytes},
                              {"shared_by", b.n_sharing}});
   }

@@ -30,9 +30,6 @@ struct PromptCache::Batch {
     for (const BlockImage& image : images) n += image.payload.size();
     return n;
   }
-  bool has_tail() const {
-    return !images.empty() && images.back().n_tokens < spec.block_tokens;
-  }
   // They point into this batch.
   std::vector<BlockToSave> Blocks(const KvIdentity& identity) const {
     const auto chain = ChainIds(identity, tokens, spec.block_tokens);
@@ -291,15 +288,8 @@ Result<void> PromptCache::WriteBlocks(
 
 Result<void> PromptCache::WritePrompt(const Batch& batch,
                                       const std::string& preview) const {
-  std::vector<BlockToSave> blocks = batch.Blocks(identity_);
-  std::optional<BlockToSave> tail;
-  if (batch.has_tail()) {
-    tail = blocks.back();
-    blocks.pop_back();
-  }
-  HEARTH_TRY(WriteBlocks(batch, blocks));
-  return store_->SaveManifest(identity_, batch.spec, batch.tokens,
-                              tail.has_value() ? &*tail : nullptr, preview);
+  HEARTH_TRY(WriteBlocks(batch, batch.Blocks(identity_)));
+  return store_->SaveManifest(identity_, batch.spec, batch.tokens, preview);
 }
 
 Result<void> PromptCache::WriteFile(const Batch& batch) const {
@@ -313,8 +303,13 @@ std::uint64_t PromptCache::n_lost() const {
 }
 
 Result<void> PromptCache::Drain(double seconds_max) {
-  if (seconds_max <= 0) return queue_->Drain();
-  return queue_->DrainFor(std::chrono::duration<double>(seconds_max));
+  const Result<void> written =
+      seconds_max <= 0
+          ? queue_->Drain()
+          : queue_->DrainFor(std::chrono::duration<double>(seconds_max));
+  const Result<void> sent =
+      store_ != nullptr ? store_->Drain(seconds_max) : Result<void>();
+  return written.ok() ? sent : written;
 }
 
 }  // namespace hearth

@@ -4,6 +4,9 @@
 //   image    := header payload
 //   header   := fixed tokens sections zeros ; header_bytes in all
 //   payload  := section* ; back to back, nothing between them
+//
+// Version 1 is a whole block of block_tokens tokens, which is mapped; version 2
+// a piece of one, which is copied when it is read.
 #pragma once
 
 #include <array>
@@ -16,10 +19,13 @@ namespace hearth {
 inline constexpr std::array<char, 8> kBlockMagic = {'H',  'K',  'V',    'B',
                                                     '\r', '\n', '\x1a', '\n'};
 inline constexpr std::uint32_t kBlockVersion = 1;
+inline constexpr std::uint32_t kPieceVersion = 2;
 
 // Images and their payloads start on this boundary, so that both can be mapped
 // and every tile is aligned for vector loads.
 inline constexpr std::size_t kImageAlign = 4096;
+// A piece's header is padded to this: it is copied, so its tiles need no pages.
+inline constexpr std::size_t kPieceAlign = 64;
 
 // Offsets of the fixed part. Never reused for another meaning.
 inline constexpr std::size_t kBlockMagicAt = 0;
@@ -34,6 +40,7 @@ inline constexpr std::size_t kBlockRootIdAt = 96;
 inline constexpr std::size_t kBlockParentIdAt = 128;
 inline constexpr std::size_t kBlockIdAt = 160;
 inline constexpr std::size_t kBlockPayloadBytesAt = 192;
+inline constexpr std::size_t kBlockFirstTokenAt = 200;  // version 2 only
 inline constexpr std::size_t kBlockTokensAt = 256;  // i32[n_tokens]
 // Sections follow the tokens at the next multiple of 8.
 

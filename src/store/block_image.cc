@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cache/kv_layout.h"
+#include "store/block_pieces.h"
 
 namespace hearth {
 namespace {
@@ -20,9 +21,10 @@ std::size_t SectionsAt(std::size_t n_tokens) {
   return AlignUp(kBlockTokensAt + n_tokens * sizeof(std::int32_t), 8);
 }
 
-std::size_t HeaderBytes(std::size_t n_tokens, std::size_t n_sections) {
+std::size_t HeaderBytes(std::size_t n_tokens, std::size_t n_sections,
+                        std::uint32_t version) {
   return AlignUp(SectionsAt(n_tokens) + n_sections * kSectionBytes,
-                 kImageAlign);
+                 version == kBlockVersion ? kImageAlign : kPieceAlign);
 }
 
 void PutDigest(std::vector<std::byte>& out, std::size_t at,
@@ -91,7 +93,7 @@ bool SectionsTile(const BlockHeader& header) {
 Result<std::vector<std::byte>> EncodeBlockHeader(
     const KvIdentity& identity, const Digest& root_id, const KvSpec& spec,
     const Digest& parent_id, const Digest& block_id,
-    std::span<const std::int32_t> tokens, ByteSpan payload) {
+    std::span<const std::int32_t> tokens, ByteSpan payload, int first_token) {
   if (tokens.empty() || tokens.size() > kBlockTokensMax ||
       tokens.size() > static_cast<std::size_t>(spec.block_tokens)) {
     return {Code::kInvalidArgument,
@@ -100,16 +102,21 @@ Result<std::vector<std::byte>> EncodeBlockHeader(
                 std::to_string(spec.block_tokens)};
   }
   const int n_tokens = static_cast<int>(tokens.size());
-  if (payload.size() != KvLayout(spec, n_tokens).block_bytes()) {
+  const int n_held = n_tokens - first_token;
+  const bool whole = n_held == spec.block_tokens;
+  if (first_token < 0 || n_held < 1 ||
+      payload.size() != KvLayout(spec, n_held).block_bytes()) {
     return {Code::kInvalidArgument, "a block's payload of " +
                                         std::to_string(payload.size()) +
                                         " bytes does not fit its layout"};
   }
-  std::vector<BlockSection> sections = LayoutSections(spec, n_tokens);
-  const std::size_t header_bytes = HeaderBytes(tokens.size(), sections.size());
+  const std::uint32_t version = whole ? kBlockVersion : kPieceVersion;
+  std::vector<BlockSection> sections = LayoutSections(spec, n_held);
+  const std::size_t header_bytes =
+      HeaderBytes(tokens.size(), sections.size(), version);
   std::vector<std::byte> out(header_bytes);
   std::memcpy(out.data() + kBlockMagicAt, kBlockMagic.data(), 8);
-  StoreLe(out.data() + kBlockVersionAt, kBlockVersion);
+  StoreLe(out.data() + kBlockVersionAt, version);
   StoreLe(out.data() + kBlockHeaderBytesAt,
           static_cast<std::uint32_t>(header_bytes));
   StoreLe(out.data() + kBlockTokenCountAt,
@@ -122,6 +129,8 @@ Result<std::vector<std::byte>> EncodeBlockHeader(
   PutDigest(out, kBlockParentIdAt, parent_id);
   PutDigest(out, kBlockIdAt, block_id);
   StoreLe(out.data() + kBlockPayloadBytesAt, std::uint64_t{payload.size()});
+  StoreLe(out.data() + kBlockFirstTokenAt,
+          static_cast<std::uint32_t>(first_token));
   std::memcpy(out.data() + kBlockTokensAt, tokens.data(), tokens.size_bytes());
   std::byte* at = out.data() + SectionsAt(tokens.size());
   for (BlockSection& section : sections) {
@@ -142,7 +151,7 @@ std::size_t StatedHeaderBytes(ByteSpan start) {
 
 Result<BlockHeader> ParseBlockHeader(ByteSpan bytes, std::uint64_t image_bytes,
                                      const std::string& what) {
-  if (bytes.size() < kImageAlign || image_bytes < bytes.size()) {
+  if (bytes.size() < kBlockTokensAt || image_bytes < bytes.size()) {
     return Corrupt(what, "shorter than a block header");
   }
   const std::byte* p = bytes.data();
@@ -150,7 +159,7 @@ Result<BlockHeader> ParseBlockHeader(ByteSpan bytes, std::uint64_t image_bytes,
     return Corrupt(what, "not a block (wrong magic)");
   }
   const auto header_bytes = LoadLe<std::uint32_t>(p + kBlockHeaderBytesAt);
-  if (header_bytes < kImageAlign || header_bytes % kImageAlign != 0 ||
+  if (header_bytes < kBlockTokensAt || header_bytes % kPieceAlign != 0 ||
       header_bytes > bytes.size()) {
     return Corrupt(what, "the header's length does not fit the file");
   }
@@ -161,7 +170,7 @@ Result<BlockHeader> ParseBlockHeader(ByteSpan bytes, std::uint64_t image_bytes,
   }
   // The checksum held, so another version is really one and no damage.
   const auto version = LoadLe<std::uint32_t>(p + kBlockVersionAt);
-  if (version != kBlockVersion) {
+  if (version != kBlockVersion && version != kPieceVersion) {
     return {Code::kIncompatible,
             what + ": block format version " + std::to_string(version)};
   }
@@ -169,8 +178,12 @@ Result<BlockHeader> ParseBlockHeader(ByteSpan bytes, std::uint64_t image_bytes,
   const auto n_sections = LoadLe<std::uint32_t>(p + kBlockSectionCountAt);
   if (n_tokens == 0 || n_tokens > kBlockTokensMax ||
       n_sections > kBlockSectionsMax ||
-      HeaderBytes(n_tokens, n_sections) != header_bytes) {
+      HeaderBytes(n_tokens, n_sections, version) != header_bytes) {
     return Corrupt(what, "the header's counts do not fit its length");
+  }
+  const auto first_token = LoadLe<std::uint32_t>(p + kBlockFirstTokenAt);
+  if (first_token >= (version == kBlockVersion ? 1 : n_tokens)) {
+    return Corrupt(what, "it begins behind its end");
   }
   BlockHeader header;
   header.model_id = GetDigest(bytes, kBlockModelIdAt);
@@ -183,6 +196,7 @@ Result<BlockHeader> ParseBlockHeader(ByteSpan bytes, std::uint64_t image_bytes,
   if (header.payload_bytes != image_bytes - header_bytes) {
     return Corrupt(what, "the payload's length does not fit the file");
   }
+  header.first_token = static_cast<int>(first_token);
   header.tokens.resize(n_tokens);
   std::memcpy(header.tokens.data(), p + kBlockTokensAt,
               n_tokens * sizeof(std::int32_t));
@@ -237,7 +251,13 @@ Result<void> CheckSections(ByteSpan image, const BlockHeader& header,
   return {};
 }
 
-Result<ByteSpan> OpenBlockImage(ByteSpan image, const KvSpec& spec,
+Digest IdBefore(const BlockHeader& header) {
+  return ChildId(header.parent_id,
+                 std::span(header.tokens)
+                     .first(static_cast<std::size_t>(header.first_token)));
+}
+
+Result<OpenImage> OpenBlockImage(ByteSpan image, const KvSpec& spec,
                                 const BlockQuery& query, bool check_payload,
                                 const std::string& what) {
   HEARTH_ASSIGN(const BlockHeader header,
@@ -247,7 +267,11 @@ Result<ByteSpan> OpenBlockImage(ByteSpan image, const KvSpec& spec,
   if (n_tokens > spec.block_tokens) {
     return Corrupt(what, "more tokens than a block holds");
   }
-  const std::vector<BlockSection> expected = LayoutSections(spec, n_tokens);
+  const int n_held = n_tokens - header.first_token;
+  if (header.first_token > 0 && !CanBePiece(spec, header.tokens.size())) {
+    return Corrupt(what, "a quantised block in pieces");
+  }
+  const std::vector<BlockSection> expected = LayoutSections(spec, n_held);
   std::size_t n_found = 0;
   for (const BlockSection& section : header.sections) {
     const bool known = section.kind == Number(SectionKind::kKeys) ||
@@ -270,8 +294,9 @@ Result<ByteSpan> OpenBlockImage(ByteSpan image, const KvSpec& spec,
     return Corrupt(what, "keys or values are missing");
   }
   if (check_payload) HEARTH_TRY(CheckSections(image, header, what));
-  const std::size_t length = KvLayout(spec, n_tokens).block_bytes();
-  return image.subspan(header.header_bytes, length);
+  const std::size_t length = KvLayout(spec, n_held).block_bytes();
+  return OpenImage{image.subspan(header.header_bytes, length),
+                   header.first_token};
 }
 
 }  // namespace hearth

@@ -1,6 +1,10 @@
 // A block as it lies in a file: header and payload (docs/formats/block.md).
-// Works on memory only, so that the same code serves block files, the tail
-// inside a manifest, bundles and the fuzzer.
+// Works on memory only, so that the same code serves block files, bundles, a
+// server's values and the fuzzer.
+//
+// An image may be a piece: it holds the keys and values of a block's tokens from
+// `first_token` on, and stands behind the image whose id is that of the block's
+// first `first_token` tokens (block_pieces.h joins them).
 //
 // Errors  kCorrupt: the bytes are damaged, or are not what the name promised.
 //         kIncompatible: sound, but of another format version.
@@ -34,7 +38,8 @@ struct BlockHeader {
   Digest model_id, format_id, root_id, parent_id, block_id;
   std::uint64_t header_bytes = 0;
   std::uint64_t payload_bytes = 0;
-  std::vector<std::int32_t> tokens;
+  int first_token = 0;               // of the payload
+  std::vector<std::int32_t> tokens;  // of the block, those before it included
   std::vector<BlockSection> sections;
 };
 
@@ -45,12 +50,14 @@ struct BlockQuery {
   std::span<const std::int32_t> tokens;
 };
 
-// The header of one image, padded to kImageAlign; the payload follows it.
+// The header of one image; the payload of tokens from `first_token` on follows
+// it. Padded to kImageAlign for a whole block, to kPieceAlign for less.
 // kInvalidArgument when sizes do not fit the spec.
 Result<std::vector<std::byte>> EncodeBlockHeader(
     const KvIdentity& identity, const Digest& root_id, const KvSpec& spec,
     const Digest& parent_id, const Digest& block_id,
-    std::span<const std::int32_t> tokens, ByteSpan payload);
+    std::span<const std::int32_t> tokens, ByteSpan payload,
+    int first_token = 0);
 
 // How long the header says it is; 0 when `start` is too short to say.
 // A claim, unchecked.
@@ -65,10 +72,17 @@ Result<BlockHeader> ParseBlockHeader(ByteSpan bytes, std::uint64_t image_bytes,
 Result<void> CheckBlockHeader(const BlockHeader& header,
                               const BlockQuery& query, const std::string& what);
 
+// The id of what a piece stands behind. REQUIRES: first_token > 0.
+Digest IdBefore(const BlockHeader& header);
+
+struct OpenImage {
+  ByteSpan payload;  // KvLayout(spec, n_tokens - first_token)
+  int first_token = 0;
+};
+
 // Parses and checks the whole image, every section's checksum included unless
-// `check_payload` is false. Gives the keys and values: KvLayout(spec,
-// n_tokens).
-Result<ByteSpan> OpenBlockImage(ByteSpan image, const KvSpec& spec,
+// `check_payload` is false.
+Result<OpenImage> OpenBlockImage(ByteSpan image, const KvSpec& spec,
                                 const BlockQuery& query, bool check_payload,
                                 const std::string& what);
 

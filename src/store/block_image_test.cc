@@ -41,7 +41,9 @@ class BlockImageTest : public testing::Test {
     return image;
   }
   Result<ByteSpan> Open(ByteSpan image) const {
-    return OpenBlockImage(image, spec_, Query(), true, "image");
+    HEARTH_ASSIGN(const OpenImage opened,
+                  OpenBlockImage(image, spec_, Query(), true, "image"));
+    return opened.payload;
   }
   Code CodeOf(ByteSpan image) const {
     const auto opened = Open(image);
@@ -57,7 +59,7 @@ TEST_F(BlockImageTest, RoundTripGivesThePayloadInPlace) {
   const auto image = Image();
   const auto payload = Open(image);
   ASSERT_TRUE(payload.ok());
-  EXPECT_EQ(payload->data(), image.data() + kImageAlign);
+  EXPECT_EQ(payload->data(), image.data() + StatedHeaderBytes(image));
   EXPECT_TRUE(std::equal(payload->begin(), payload->end(),
                          prompt_.payloads[0].begin(),
                          prompt_.payloads[0].end()));
@@ -69,7 +71,7 @@ TEST_F(BlockImageTest, TwoWritersOfOneBlockWriteTheSameBytes) {
 
 TEST_F(BlockImageTest, AnotherVersionIsIncompatibleAndNoDamage) {
   auto image = Image();
-  StoreLe(image.data() + kBlockVersionAt, std::uint32_t{2});
+  StoreLe(image.data() + kBlockVersionAt, std::uint32_t{3});
   EXPECT_EQ(CodeOf(image), Code::kCorrupt);
   EXPECT_EQ(CodeOf(Resealed(image)), Code::kIncompatible);
 }
@@ -149,12 +151,12 @@ TEST_F(BlockImageTest, EncodingRefusesSizesThatDoNotFit) {
   EXPECT_FALSE(encode(block.tokens, block.payload.first(511)));
   EXPECT_FALSE(encode({}, {}));
   const auto many = TinyTokens(17);
-  EXPECT_FALSE(encode(many, TinyPayload(spec_, block.id, 17)));
+  EXPECT_FALSE(encode(many, TinyPayload(spec_, block.parent, many)));
 }
 
 TEST_F(BlockImageTest, TheFormatPagesExampleIsWhatWeWrite) {
   const auto image = Image();
-  ExpectPageShows("block.md", ByteSpan(image).first(kImageAlign));
+  ExpectPageShows("block.md", ByteSpan(image).first(StatedHeaderBytes(image)));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "store/block_image.h"
+#include "store/block_pieces.h"
 #include "store/directory.h"
 #include "store/root.h"
 #include "store/vault.h"
@@ -44,7 +45,7 @@ Result<void> RefuseForeignFile(const std::string& path) {
 
 }  // namespace
 
-Result<PromptFileParts> EncodePrompt(const KvIdentity& identity,
+Result<PromptFileParts> EncodeBundle(const KvIdentity& identity,
                                      const KvSpec& spec,
                                      std::span<const std::int32_t> tokens,
                                      std::span<const BlockToSave> blocks) {
@@ -54,33 +55,69 @@ Result<PromptFileParts> EncodePrompt(const KvIdentity& identity,
   header.root_id = RootId(identity);
   header.block_tokens = spec.block_tokens;
   header.model_name = identity.model_name;
-  header.tokens.assign(tokens.begin(), tokens.end());
-  for (const Digest& id : ChainIds(identity, tokens, spec.block_tokens)) {
-    header.blocks.push_back({id, 0, 0});
-  }
-  if (blocks.size() > header.blocks.size()) {
-    return {Code::kInvalidArgument, "more blocks than the prompt has"};
+  const auto step = static_cast<std::size_t>(spec.block_tokens);
+  const auto chain = ChainIds(identity, tokens, spec.block_tokens);
+  if (blocks.size() != chain.size()) {
+    return {Code::kInvalidArgument, "a bundle needs all blocks of its prompt"};
   }
   std::vector<PromptImage> images;
-  std::size_t index = header.blocks.size() - blocks.size();
-  for (const BlockToSave& block : blocks) {
-    const auto expected = header.BlockTokens(index);
-    if (block.id != header.blocks[index].id ||
-        block.parent != header.ParentOf(index) ||
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const BlockToSave& block = blocks[i];
+    const auto expected =
+        tokens.subspan(i * step, std::min(step, tokens.size() - i * step));
+    if (block.id != chain[i] ||
+        block.parent != (i == 0 ? header.root_id : chain[i - 1]) ||
         !std::equal(block.tokens.begin(), block.tokens.end(), expected.begin(),
                     expected.end())) {
       return {Code::kInvalidArgument,
-              "block " + std::to_string(index) + " is not the prompt's"};
+              "block " + std::to_string(i) + " is not the prompt's"};
     }
     HEARTH_ASSIGN(
         std::vector<std::byte> image_header,
         EncodeBlockHeader(identity, header.root_id, spec, block.parent,
                           block.id, block.tokens, block.payload));
-    images.push_back({index, std::move(image_header), block.payload});
-    ++index;
+    images.push_back({std::move(image_header), block.payload});
+    header.entries.push_back({block.id, i * step + expected.size(), 0, 0});
   }
   return EncodePromptFile(std::move(header), std::move(images));
 }
+
+namespace {
+
+// The block that ends with entry `last` and begins with entry `first`.
+Result<StoredBlock> OpenBlockOf(const PromptHeader& prompt, std::size_t first,
+                                std::size_t last, const FileBytes& file,
+                                const KvSpec& spec,
+                                std::span<const std::int32_t> tokens,
+                                bool is_mapped, const std::string& what) {
+  const std::uint64_t start = prompt.FirstOf(first);
+  std::vector<Piece> pieces;
+  for (std::size_t i = first; i <= last; ++i) {
+    const PromptEntry& entry = prompt.entries[i];
+    const auto n = static_cast<std::size_t>(entry.end - start);
+    const BlockQuery query{prompt.model_id,    prompt.format_id,
+                           prompt.root_id,     prompt.ParentOf(i),
+                           entry.id,           tokens.first(n)};
+    HEARTH_ASSIGN(const OpenImage image,
+                  OpenBlockImage(
+                      file.bytes.subspan(entry.image_at, entry.image_bytes),
+                      spec, query, /*check_payload=*/true, what));
+    if (static_cast<std::uint64_t>(image.first_token) !=
+        prompt.FirstOf(i) - start) {
+      return {Code::kCorrupt, what + ": another block than the prompt's"};
+    }
+    pieces.push_back({image.payload, image.first_token, static_cast<int>(n)});
+  }
+  StoredBlock block{prompt.entries[last].id, pieces.back().end,
+                    pieces[0].payload, file.owner, is_mapped && first == last};
+  if (pieces.size() == 1) return block;
+  HEARTH_ASSIGN(FileBytes joined, JoinPieces(spec, pieces));
+  block.payload = joined.bytes;
+  block.owner = std::move(joined.owner);
+  return block;
+}
+
+}  // namespace
 
 StoreMatch LookupBundle(const std::string& path, const KvIdentity& identity,
                         const KvSpec& spec,
@@ -102,10 +139,25 @@ StoreMatch LookupBundle(const std::string& path, const KvIdentity& identity,
     match.miss_reason = path + ": " + difference;
     return match;
   }
-  for (std::size_t i = 0; i < header->blocks.size(); ++i) {
+  if (!header->holds_images()) {
+    match.miss_reason = path + ": a manifest, which does not hold its blocks";
+    return match;
+  }
+  std::size_t first = 0;  // entry that the next block begins with
+  for (std::size_t i = 0; i < header->entries.size(); ++i) {
+    if (!header->EndsBlock(i)) continue;
     const auto rest = tokens.subspan(static_cast<std::size_t>(match.n_tokens));
     if (rest.empty()) break;
-    const auto stored = header->BlockTokens(i);
+    const PromptEntry& entry = header->entries[i];
+    const ByteSpan bytes =
+        file->bytes.subspan(entry.image_at, entry.image_bytes);
+    const auto image = ParseBlockHeader(bytes, bytes.size(), path);
+    if (!image.ok()) {
+      match.miss_reason = image.error().message;
+      match.warnings.push_back(image.error().message + "; ignored");
+      break;
+    }
+    const auto& stored = image->tokens;
     const std::size_t n_equal = static_cast<std::size_t>(
         std::mismatch(stored.begin(), stored.end(), rest.begin(), rest.end())
             .first -
@@ -116,25 +168,19 @@ StoreMatch LookupBundle(const std::string& path, const KvIdentity& identity,
           std::to_string(static_cast<std::size_t>(match.n_tokens) + n_equal);
       break;
     }
-    const PromptEntry& entry = header->blocks[i];
-    if (entry.image_at == 0) {
-      match.miss_reason = path + ": a manifest, which does not hold its blocks";
+    auto block = stored.size() == entry.end - header->BlockStart(i)
+                     ? OpenBlockOf(*header, first, i, *file, spec, stored,
+                                   vault == nullptr, path)
+                     : Error{Code::kCorrupt,
+                             path + ": another block than the prompt's"};
+    if (!block.ok()) {
+      match.miss_reason = block.error().message;
+      match.warnings.push_back(block.error().message + "; ignored");
       break;
     }
-    const BlockQuery query{identity.model_id, identity.format_id,
-                           header->root_id,   header->ParentOf(i),
-                           entry.id,          stored};
-    const auto payload = OpenBlockImage(
-        file->bytes.subspan(entry.image_at, entry.image_bytes), spec, query,
-        /*check_payload=*/true, path);
-    if (!payload.ok()) {
-      match.miss_reason = payload.error().message;
-      match.warnings.push_back(payload.error().message + "; ignored");
-      break;
-    }
-    match.n_tokens += static_cast<int>(stored.size());
-    match.blocks.push_back(
-        {entry.id, static_cast<int>(stored.size()), *payload, file->owner});
+    match.n_tokens += block->n_tokens;
+    match.blocks.push_back(std::move(block).value());
+    first = i + 1;
   }
   const bool whole = static_cast<std::size_t>(match.n_tokens) == tokens.size();
   if (whole) {
@@ -152,11 +198,7 @@ Result<void> SaveBundle(const std::string& path, const KvIdentity& identity,
                         std::span<const BlockToSave> blocks,
                         FileOps* file_ops, const Vault* vault) {
   HEARTH_ASSIGN(const PromptFileParts file,
-                EncodePrompt(identity, spec, tokens, blocks));
-  if (file.images.size() * static_cast<std::size_t>(spec.block_tokens) <
-      tokens.size()) {
-    return {Code::kInvalidArgument, "a bundle needs all blocks of its prompt"};
-  }
+                EncodeBundle(identity, spec, tokens, blocks));
   return WriteBundle(path, file.parts,
                      file_ops ? *file_ops : FileOps::System(), vault);
 }

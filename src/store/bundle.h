@@ -1,4 +1,4 @@
-// Encoding a prompt and its blocks as one prompt file.
+// A prompt and its blocks as one file.
 #pragma once
 
 #include <span>
@@ -8,10 +8,9 @@
 
 namespace hearth {
 
-// The file's parts; they point into `blocks`' payloads, nothing is copied.
-// `blocks` are the prompt's last ones: all of them for a bundle, the partial
-// one or none for a manifest. kInvalidArgument when they do not fit `tokens`.
-Result<PromptFileParts> EncodePrompt(const KvIdentity& identity,
+// A bundle's parts; they point into `blocks`' payloads, nothing is copied.
+// kInvalidArgument when `blocks` are not all of the prompt's.
+Result<PromptFileParts> EncodeBundle(const KvIdentity& identity,
                                      const KvSpec& spec,
                                      std::span<const std::int32_t> tokens,
                                      std::span<const BlockToSave> blocks);

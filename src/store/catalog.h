@@ -50,7 +50,7 @@ Result<Directory> OpenFolder(const Directory& root, const std::string& folder);
 // A manifest's name without its suffix; nothing when it is no such name.
 std::string StemOf(const std::string& name, std::string_view suffix);
 
-// A manifest's header, read and checked as ReadStored and ParsePromptFile do.
+// A manifest, read and checked as ReadStored and ParsePromptFile do.
 Result<PromptHeader> ReadManifest(const Directory& prompts,
                                   const std::string& name);
 

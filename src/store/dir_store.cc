@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/thread_pool.h"
+#include "store/block_pieces.h"
 #include "store/layout.h"
 #include "store/prompt_file.h"
 #include "store/remote/tiered_store.h"
@@ -59,9 +60,6 @@ namespace {
 constexpr std::size_t kReadAhead = 16;
 constexpr int kReadersMax = 8;
 
-// Block ids kept in memory to know the chain in use; some 100 bytes each.
-constexpr std::size_t kRememberedMax = std::size_t{1} << 20;
-
 // Damage and foreign files are set aside; what a later version wrote, or the
 // system would not let us read, stays where it is.
 bool IsDefect(const Error& error) {
@@ -109,21 +107,6 @@ void DirStore::Tidy() const {
   }
   auto lock = SpaceLock::Take(*root);
   if (lock.ok()) (void)lock->MakeRoom(*root, 0, limits_, {}, /*recount=*/true);
-}
-
-void DirStore::Remember(const Digest& id, const Digest& parent) {
-  const std::lock_guard lock(mutex_);
-  if (parents_.size() >= kRememberedMax) parents_.clear();
-  parents_[id] = parent;
-}
-
-void DirStore::ProtectChain(Digest id, Protection& protection) const {
-  const std::lock_guard lock(mutex_);
-  while (protection.blocks.insert(id).second) {
-    const auto parent = parents_.find(id);
-    if (parent == parents_.end()) return;
-    id = parent->second;
-  }
 }
 
 Result<std::unique_ptr<KvStore>> KvStore::Open(const std::string& root,
@@ -214,7 +197,7 @@ void DirStore::FindFullBlocks(Search& search, const Directory& root) {
     }
     const auto verify = [&](std::int64_t at, int) {
       const auto k = static_cast<std::size_t>(at);
-      VerifyBlock(search, queries[k], opened[k]);
+      VerifyBlock(*blocks, search, queries[k], opened[k]);
     };
     if (opened.size() == 1) {
       verify(0, 0);
@@ -233,6 +216,7 @@ void DirStore::FindFullBlocks(Search& search, const Directory& root) {
 DirStore::OpenedBlock DirStore::MapBlock(const Directory& blocks,
                                          const BlockQuery& query) const {
   OpenedBlock opened;
+  opened.at = query.block_id;
   auto folder = blocks.Sub(BlockFolder(query.block_id));
   if (!folder.ok()) {
     opened.error = folder.error();
@@ -248,22 +232,58 @@ DirStore::OpenedBlock DirStore::MapBlock(const Directory& blocks,
   return opened;
 }
 
-void DirStore::VerifyBlock(const Search& search, const BlockQuery& query,
-                           OpenedBlock& opened) const {
-  if (!opened.file.has_value()) return;
-  const std::string path = opened.file->path();
-  auto file = ReadMapped(std::move(*opened.file));
-  const auto payload =
-      file.ok() ? OpenBlockImage(file->bytes, search.spec, query,
-                                 options_.verify, path)
-                : Result<ByteSpan>(file.error());
-  if (payload.ok()) {
-    opened.block = StoredBlock{query.block_id,
-                               static_cast<int>(query.tokens.size()), *payload,
-                               std::move(file->owner)};
-  } else {
-    opened.error = payload.error();
+// From the block's last image back to its first.
+void DirStore::VerifyBlock(const Directory& blocks, const Search& search,
+                           BlockQuery query, OpenedBlock& opened) const {
+  while (opened.file.has_value()) {
+    const std::string path = opened.file->path();
+    auto file = ReadMapped(std::move(*opened.file));
+    opened.file.reset();
+    const auto image = file.ok()
+                           ? OpenBlockImage(file->bytes, search.spec, query,
+                                            options_.verify, path)
+                           : Result<OpenImage>(file.error());
+    if (!image.ok()) {
+      opened.error = image.error();
+      return;
+    }
+    opened.images.push_back({std::move(*opened.folder), query.block_id,
+                             static_cast<int>(query.tokens.size()), *image,
+                             std::move(file->owner)});
+    opened.folder.reset();
+    if (image->first_token == 0) return JoinImages(search.spec, opened);
+    query.tokens =
+        query.tokens.first(static_cast<std::size_t>(image->first_token));
+    query.block_id = ChildId(query.parent_id, query.tokens);
+    OpenedBlock before = MapBlock(blocks, query);
+    opened.at = before.at;
+    opened.folder = std::move(before.folder);
+    opened.file = std::move(before.file);
+    opened.error = std::move(before.error);
   }
+}
+
+void DirStore::JoinImages(const KvSpec& spec, OpenedBlock& opened) const {
+  std::reverse(opened.images.begin(), opened.images.end());
+  const OpenedImage& last = opened.images.back();
+  StoredBlock block{last.id, last.end, last.image.payload, last.owner,
+                    options_.vault == nullptr};
+  if (opened.images.size() > 1) {
+    std::vector<Piece> pieces;
+    for (const OpenedImage& image : opened.images) {
+      pieces.push_back(
+          {image.image.payload, image.image.first_token, image.end});
+    }
+    auto joined = JoinPieces(spec, pieces);
+    if (!joined.ok()) {
+      opened.error = joined.error();
+      return;
+    }
+    block.payload = joined->bytes;
+    block.owner = std::move(joined->owner);
+    block.is_mapped = false;
+  }
+  opened.block = std::move(block);
 }
 
 bool DirStore::TakeBlock(Search& search, const BlockQuery& query,
@@ -280,43 +300,51 @@ bool DirStore::TakeBlock(Search& search, const BlockQuery& query,
     } else {
       search.match.miss_reason = where + ": " + error.message;
       if (IsDefect(error)) {
-        SetAside(*opened.folder, BlockName(query.block_id), error,
+        SetAside(*opened.folder, BlockName(opened.at), error,
                  search.match.warnings);
       }
     }
     return false;
   }
-  // Without write permission there is just no stamp.
-  (void)opened.folder->Touch(BlockName(query.block_id), search.Stamp());
-  Remember(query.block_id, query.parent_id);
+  Digest before = query.parent_id;
+  for (const OpenedImage& image : opened.images) {
+    // Without write permission there is just no stamp.
+    (void)image.folder.Touch(BlockName(image.id), search.Stamp());
+    Remember(image.id, {before, image.image.first_token});
+    before = image.id;
+  }
   search.Take(std::move(*opened.block));
   return true;
 }
 
-// A manifest is named after the id at its prompt's end. So every length that a
-// stored tail could have is one id to compute and one name to look for; no
-// directory is read.
+// A block's file is named after its tokens. So every length that a stored tail
+// could have is one id to compute and one name to look for; no directory is
+// read.
 void DirStore::FindTail(Search& search, const Directory& root) {
+  const auto blocks = root.Sub(kBlocksName);
+  if (!blocks.ok()) return;
   const auto rest = search.rest();
   const auto longest = std::min(
       rest.size(), static_cast<std::size_t>(search.spec.block_tokens) - 1);
   std::string reason = search.match.miss_reason;
-  if (reason.empty()) {
-    reason = TokenRange(static_cast<std::size_t>(search.match.n_tokens),
-                        rest.size()) +
-             " are not stored";
-  }
-  const auto prompts = root.Sub(kPromptsName);
-  for (std::size_t n = prompts.ok() ? longest : 0; n >= 1; --n) {
+  for (std::size_t n = longest; n >= 1; --n) {
     const BlockQuery query = search.Query(rest.first(n));
-    const std::string name =
-        PromptStem(search.identity.model_name, query.block_id) +
-        std::string(kPromptSuffix);
-    if (!prompts->Exists(name)) continue;
-    auto tail = OpenTail(*prompts, search, name, query);
-    if (tail.ok()) {
-      (void)prompts->Touch(name, search.Stamp());
-      search.Take(std::move(tail).value());
+    const auto folder = blocks->Sub(BlockFolder(query.block_id));
+    if (!folder.ok() || !folder->Exists(BlockName(query.block_id))) continue;
+    OpenedBlock opened = MapBlock(*blocks, query);
+    VerifyBlock(*blocks, search, query, opened);
+    if (!opened.block.has_value() && opened.error.code == Code::kNotFound) {
+      continue;  // what it stands behind is gone
+    }
+    const std::int64_t stamp = search.Stamp();
+    if (TakeBlock(search, query, std::move(opened))) {
+      const auto prompts = root.Sub(kPromptsName);
+      if (prompts.ok()) {
+        (void)prompts->Touch(PromptStem(search.identity.model_name,
+                                        query.block_id) +
+                                 std::string(kPromptSuffix),
+                             stamp);
+      }
       if (!search.rest().empty()) {
         reason = TokenRange(static_cast<std::size_t>(search.match.n_tokens),
                             search.rest().size()) +
@@ -324,42 +352,14 @@ void DirStore::FindTail(Search& search, const Directory& root) {
       }
       break;
     }
-    if (tail.error().code == Code::kNotFound) continue;
-    reason = tail.error().message;
-    if (IsDefect(tail.error())) {
-      SetAside(*prompts, name, tail.error(), search.match.warnings);
-    }
+    reason = search.match.miss_reason;
+  }
+  if (reason.empty()) {
+    reason = TokenRange(static_cast<std::size_t>(search.match.n_tokens),
+                        rest.size()) +
+             " are not stored";
   }
   search.match.miss_reason = std::move(reason);
-}
-
-Result<StoredBlock> DirStore::OpenTail(const Directory& prompts,
-                                       const Search& search,
-                                       const std::string& name,
-                                       const BlockQuery& query) const {
-  const std::string path = prompts.PathOf(name);
-  HEARTH_ASSIGN(MappedFile mapped, prompts.Map(name));
-  HEARTH_ASSIGN(FileBytes file, ReadMapped(std::move(mapped)));
-  HEARTH_ASSIGN(const PromptHeader header, ParsePromptFile(file.bytes, path));
-  const PromptEntry& last = header.blocks.back();
-  if (last.id != query.block_id) {
-    // The name holds 48 bits of the id, so another prompt may own it.
-    return {Code::kNotFound, path + ": another prompt's"};
-  }
-  const std::size_t n_known =
-      static_cast<std::size_t>(search.match.n_tokens) + query.tokens.size();
-  if (header.root_id != search.root_id || header.tokens.size() != n_known ||
-      !std::equal(header.tokens.begin(), header.tokens.end(),
-                  search.tokens.begin())) {
-    return {Code::kCorrupt, path + ": other tokens than its id's"};
-  }
-  if (last.image_at == 0) return {Code::kNotFound, path + ": no tail"};
-  HEARTH_ASSIGN(
-      const ByteSpan payload,
-      OpenBlockImage(file.bytes.subspan(last.image_at, last.image_bytes),
-                     search.spec, query, options_.verify, path));
-  return StoredBlock{query.block_id, static_cast<int>(query.tokens.size()),
-                     payload, std::move(file.owner)};
 }
 
 void DirStore::SetAside(const Directory& folder, const std::string& name,

@@ -2,6 +2,7 @@
 // docs/formats/store.md for the layout.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "store/block_image.h"
 #include "store/directory.h"
 #include "store/kv_store.h"
+#include "store/prompt_file.h"
 #include "store/space.h"
 #include "store/vault.h"
 
@@ -43,8 +45,18 @@ class DirStore : public KvStore {
                           std::span<const BlockToSave> blocks) override;
   Result<void> SaveManifest(const KvIdentity& identity, const KvSpec& spec,
                             std::span<const std::int32_t> tokens,
-                            const BlockToSave* tail,
                             const std::string& preview) override;
+  Result<void> Drain(double) override { return {}; }
+
+  // A block that came from elsewhere: its file is written and mapped, but has no
+  // name and is not durable before Keep. Without Keep it leaves nothing.
+  struct Arrival {
+    StoredBlock block;
+    std::function<Result<void>()> Keep;
+  };
+  // `image`: a whole block's, verified. Errors as SaveBlock's.
+  Result<Arrival> Receive(const BlockQuery& query, const KvSpec& spec,
+                          ByteSpan image);
 
  private:
   struct Search;  // one Lookup in progress
@@ -61,48 +73,74 @@ class DirStore : public KvStore {
   void FindTail(Search& search, const Directory& root);
   Result<void> SaveSome(const KvIdentity& identity, const KvSpec& spec,
                         std::span<const BlockToSave> blocks);
-  bool HoldsBlock(const Directory& folder, const BlockQuery& query,
-                  std::uint64_t payload_bytes) const;
+  // Where a block's images are: one that holds all of it, or pieces in order.
+  struct Place {
+    Digest id;
+    int end = 0;  // tokens of the block up to here
+  };
+  // The images that hold the block, as far as their headers tell; none when it is
+  // not stored whole. Remembers them.
+  std::vector<Place> PlacesOf(const Directory& blocks, BlockQuery query);
+  // The most leading tokens of the block, fewer than all, that are stored and
+  // that a piece may follow; 0 when there are none.
+  int StoredStart(const Directory& blocks, const KvSpec& spec,
+                  const BlockQuery& query);
   // The plain bytes of a file whose name came from an id. With a vault the name
   // came from the key, so that another file there is no other key's, but a
   // defect.
   Result<FileBytes> ReadMapped(MappedFile mapped) const;
   // What a whole miss may be due to: other keys than those of the entries.
   std::string KeyNote(const Directory& root) const;
-  // A block's file on its way into a match: mapped, then verified; or why not.
-  // No folder: it is the folder that could not be opened.
+  // One file of a block, verified.
+  struct OpenedImage {
+    Directory folder;
+    Digest id;
+    int end = 0;  // tokens of the block up to here
+    OpenImage image;
+    std::shared_ptr<const void> owner;
+  };
+  // A block on its way into a match: its file is mapped, then it is verified with
+  // those of the pieces before it; or why not. `at`, `folder`, `file`: the file in
+  // hand, or the one that has the error; no folder: that could not be opened.
   struct OpenedBlock {
+    Digest at;
     std::optional<Directory> folder;
     std::optional<MappedFile> file;
-    std::optional<StoredBlock> block;
     Error error = {};
+    std::vector<OpenedImage> images;  // in order, when `block` is there
+    std::optional<StoredBlock> block;
   };
   OpenedBlock MapBlock(const Directory& blocks, const BlockQuery& query) const;
   // May run for several blocks at once.
-  void VerifyBlock(const Search& search, const BlockQuery& query,
-                   OpenedBlock& opened) const;
+  void VerifyBlock(const Directory& blocks, const Search& search,
+                   BlockQuery query, OpenedBlock& opened) const;
+  void JoinImages(const KvSpec& spec, OpenedBlock& opened) const;
   // False when the search ends here.
   bool TakeBlock(Search& search, const BlockQuery& query, OpenedBlock opened);
-  Result<StoredBlock> OpenTail(const Directory& prompts, const Search& search,
-                               const std::string& name,
-                               const BlockQuery& query) const;
   // Moves a file that cannot be right out of the way, so that it cannot fail
   // twice. Best effort: a read-only directory just keeps it.
   void SetAside(const Directory& folder, const std::string& name,
                 const Error& error, std::vector<std::string>& warnings) const;
 
-  // Remembers the chain that a caller works on, whose blocks must not be
-  // evicted to make room for its next one.
-  void Remember(const Digest& id, const Digest& parent);
-  void StampChain(const Directory& root, std::span<const Digest> chain) const;
+  // Remembers the chain that a caller works on, whose images must not be evicted
+  // to make room for its next one: `id` holds a block's tokens from `first` on,
+  // behind the image `before`.
+  struct Link {
+    Digest before;
+    int first = 0;
+  };
+  void Remember(const Digest& id, const Link& link);
+  // Where a block of n_tokens is, as this process knows it; none when it does not.
+  std::vector<Place> RememberedPlaces(Digest id, int n_tokens) const;
+  void StampChain(const Directory& blocks, const PromptHeader& header) const;
   void ProtectChain(Digest id, Protection& protection) const;
 
   const std::string root_;
   const StoreOptions options_;
   FileOps& ops_;
   SpaceLimits limits_;
-  mutable std::mutex mutex_;  // guards parents_
-  std::unordered_map<Digest, Digest> parents_;
+  mutable std::mutex mutex_;  // guards links_
+  std::unordered_map<Digest, Link> links_;
   std::thread tidying_;
 };
 

@@ -5,29 +5,13 @@
 #include "store/catalog.h"
 #include "store/dir_store.h"
 #include "store/layout.h"
-#include "store/prompt_file.h"
+#include "store/token_reader.h"
 
 namespace hearth {
 namespace {
 
 // Manifests looked at, the last used first: a bound on what a lookup costs.
 constexpr std::size_t kManifestsMax = 256;
-
-// The ids in the first page of a manifest. Unchecked; good enough to see that a
-// prompt is another one.
-std::vector<std::int32_t> FirstTokens(ByteSpan start) {
-  if (start.size() < kPromptTokensAt || !LooksLikePromptFile(start)) return {};
-  const std::size_t stated =
-      LoadLe<std::uint32_t>(start.data() + kPromptTokenCountAt);
-  const std::size_t room =
-      (start.size() - kPromptTokensAt) / sizeof(std::int32_t);
-  std::vector<std::int32_t> ids(std::min(stated, room));
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    ids[i] = LoadLe<std::int32_t>(start.data() + kPromptTokensAt +
-                                  i * sizeof(std::int32_t));
-  }
-  return ids;
-}
 
 }  // namespace
 
@@ -68,17 +52,18 @@ std::vector<std::vector<std::int32_t>> DirStore::RecentPrompts(
             });
   if (entries->size() > kManifestsMax) entries->resize(kManifestsMax);
   const Digest root_id = RootId(identity);
+  TokenReader reader(*root);
   for (const DirectoryEntry& entry : *entries) {
     if (prompts.size() == n_max) break;
-    if (folder->vault() == nullptr) {
-      const auto start = folder->ReadStart(entry.name, kImageAlign);
-      if (!start.ok() || !wanted(FirstTokens(*start))) continue;
-    }
-    auto header = ReadManifest(*folder, entry.name);
-    if (!header.ok() || header->root_id != root_id || !wanted(header->tokens)) {
-      continue;
-    }
-    prompts.push_back(std::move(header->tokens));
+    const auto header = ReadManifest(*folder, entry.name);
+    if (!header.ok() || header->root_id != root_id) continue;
+    bool declined = false;
+    auto tokens = reader.Read(*header, [&](auto leading) {
+      // Once, with the first block: what follows does not change the answer.
+      if (leading.size() == header->entries[0].end) declined = !wanted(leading);
+      return !declined;
+    });
+    if (!declined && !tokens.empty()) prompts.push_back(std::move(tokens));
   }
   return prompts;
 }

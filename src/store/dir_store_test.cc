@@ -101,7 +101,7 @@ TEST_F(DirStoreTest, DirectoriesAre0700AndFiles0600) {
         << entry.path();
     n_files += entry.is_regular_file() ? 1 : 0;
   }
-  EXPECT_EQ(n_files, 3 + 2 + 2);  // blocks, manifest and note, VERSION, usage
+  EXPECT_EQ(n_files, 4 + 2 + 2);  // blocks, manifest and note, VERSION, usage
 }
 
 }  // namespace

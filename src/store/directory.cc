@@ -244,6 +244,10 @@ Result<void> PendingFile::Fill(std::span<const ByteSpan> parts) {
   return {};
 }
 
+Result<MappedFile> PendingFile::Map() const {
+  return directory_->Map(temporary_);
+}
+
 Result<void> PendingFile::Flush() {
   if (directory_->ops_->Fsync(fd_) != 0) {
     return SystemError(errno, directory_->PathOf(name_));

@@ -44,6 +44,7 @@ class PendingFile {
 
   // Writes the parts from the start; they must fill the size it was made with.
   Result<void> Fill(std::span<const ByteSpan> parts);
+  Result<MappedFile> Map() const;  // REQUIRES: not published
   Result<void> Flush();    // its bytes are durable
   Result<void> Publish();  // it has its name; durable after Directory::Sync
 

@@ -24,6 +24,7 @@ struct Candidate {
   int n_sharing = 0;
   std::size_t depth = 0;
   bool is_protected = false;
+  bool is_one_shot = false;  // a tail that goes with its manifest
 };
 
 class Planner {
@@ -39,7 +40,7 @@ class Planner {
       }
       if (file.kind != FileKind::kBlock) continue;
       const bool kept = protection.blocks.count(file.id) > 0;
-      blocks_[file.id] = {i, file.last_use_ns, 0, 0, kept};
+      blocks_[file.id] = {i, file.last_use_ns, 0, 0, kept, false};
     }
   }
 
@@ -51,6 +52,7 @@ class Planner {
         ReadManifestAt(*prompts, i);
       }
     }
+    for (const auto& [manifest, id] : tails_) PlaceTail(manifest, id);
   }
 
   // Blocks of a prefill that was stopped before its manifest: their headers
@@ -61,8 +63,8 @@ class Planner {
       const CatalogFile& file = catalog_.files[block.file];
       const auto folder = OpenFolder(root_, file.folder);
       if (!folder.ok()) continue;
-      const auto parent = ParentOf(*folder, file.name);
-      if (parent.has_value()) parents_[id] = *parent;
+      const auto before = IdInFrontOf(*folder, file.name);
+      if (before.has_value()) parents_[id] = *before;
     }
     for (const auto& [id, parent] : parents_) RaiseAncestors(id);
   }
@@ -85,15 +87,12 @@ class Planner {
       if (file.kind == FileKind::kMemo)
         add(2, worth(file.last_use_ns, 1), 0, i);
     }
-    for (const Candidate& tail : one_shots_) {
-      add(1, worth(tail.last_use_ns, 1), tail.depth, tail.file);
-    }
     for (const Candidate& manifest : manifests_) {
-      add(2, worth(manifest.last_use_ns, 1), manifest.depth, manifest.file);
+      add(manifest.is_one_shot ? 1 : 2, worth(manifest.last_use_ns, 1), manifest.depth, manifest.file);
     }
     for (const auto& [id, block] : blocks_) {
       if (block.is_protected) continue;
-      add(2, worth(block.last_use_ns, block.n_sharing), block.depth,
+      add(block.is_one_shot ? 1 : 2, worth(block.last_use_ns, block.n_sharing), block.depth,
           block.file);
     }
     std::sort(keys.begin(), keys.end());
@@ -104,21 +103,15 @@ class Planner {
   }
 
  private:
-  // As the header says; nothing when it cannot be read, with or without a key.
-  static std::optional<Digest> ParentOf(const Directory& folder,
-                                        const std::string& name) {
-    std::vector<std::byte> start;
-    if (folder.vault() != nullptr) {
-      const auto file = ReadStored(folder, name);
-      if (file.ok()) start.assign(file->bytes.begin(), file->bytes.end());
-    } else if (auto read = folder.ReadStart(name, kImageAlign); read.ok()) {
-      start = std::move(*read);
-    }
-    if (start.size() < kImageAlign || LooksSealed(start)) return std::nullopt;
-    Digest parent;
-    std::memcpy(parent.bytes.data(), start.data() + kBlockParentIdAt,
-                parent.bytes.size());
-    return parent;
+  // The image that a file stands behind, as its header says; nothing when it cannot
+  // be read, with or without a key.
+  static std::optional<Digest> IdInFrontOf(const Directory& folder,
+                                           const std::string& name) {
+    const auto file = ReadStored(folder, name);
+    if (!file.ok()) return std::nullopt;
+    const auto header = ParseBlockHeader(file->bytes, file->bytes.size(), name);
+    if (!header.ok()) return std::nullopt;
+    return header->first_token > 0 ? IdBefore(*header) : header->parent_id;
   }
 
   bool IsLeftover(const CatalogFile& file) const {
@@ -133,13 +126,13 @@ class Planner {
     const std::string stem = StemOf(file.name, kPromptSuffix);
     const auto header = ReadManifest(prompts, file.name);
     if (!header.ok()) {
-      manifests_.push_back({i, file.last_use_ns, 0, 0, false});
+      manifests_.push_back({i, file.last_use_ns, 0, 0, false, false});
       return;
     }
     const bool pinned = pinned_.count(stem) > 0;
     std::int64_t last_use_ns = file.last_use_ns;
-    for (std::size_t n = header->blocks.size(); n > 0; --n) {
-      const auto found = blocks_.find(header->blocks[n - 1].id);
+    for (std::size_t n = header->entries.size(); n > 0; --n) {
+      const auto found = blocks_.find(header->entries[n - 1].id);
       if (found == blocks_.end()) continue;
       Candidate& block = found->second;
       last_use_ns = std::max(last_use_ns, block.last_use_ns);
@@ -149,12 +142,29 @@ class Planner {
       block.is_protected = block.is_protected || pinned;
     }
     if (pinned || protection_.stems.count(stem) > 0) return;
-    const Candidate manifest{i, file.last_use_ns, 1, header->blocks.size() + 1,
-                             false};
-    const std::int64_t birth_ns = prompts.BirthNs(file.name);
-    const bool has_tail = header->blocks.back().image_at != 0;
+    const std::size_t depth = header->entries.size() + 1;
+    manifests_.push_back({i, file.last_use_ns, 1, depth, false, false});
+    const PromptEntry& last = header->entries.back();
+    if (last.end % static_cast<std::uint64_t>(header->block_tokens) != 0) {
+      tails_.emplace_back(manifests_.size() - 1, last.id);
+    }
+  }
+
+  // A tail that one prompt alone has and that was not used since it was written.
+  void PlaceTail(std::size_t manifest_index, const Digest& id) {
+    Candidate& manifest = manifests_[manifest_index];
+    const auto found = blocks_.find(id);
+    if (found == blocks_.end()) return;
+    Candidate& tail = found->second;
+    const CatalogFile& file = catalog_.files[tail.file];
+    manifest.last_use_ns = std::max(manifest.last_use_ns, file.last_use_ns);
+    const auto folder = OpenFolder(root_, file.folder);
+    const std::int64_t birth_ns = folder.ok() ? folder->BirthNs(file.name) : 0;
     const bool used = birth_ns == 0 || file.last_use_ns > birth_ns + kSameUseNs;
-    (has_tail && !used ? one_shots_ : manifests_).push_back(manifest);
+    if (used || tail.n_sharing > 1 || tail.is_protected) return;
+    manifest.is_one_shot = tail.is_one_shot = true;
+    tail.last_use_ns = manifest.last_use_ns;
+    tail.depth = manifest.depth - 1;  // after it
   }
 
   // Everything before a loose block is worth at least as much as it.
@@ -181,7 +191,8 @@ class Planner {
   std::unordered_set<std::string> pinned_, stems_;
   std::unordered_map<Digest, Candidate> blocks_;
   std::unordered_map<Digest, Digest> parents_;  // of loose blocks
-  std::vector<Candidate> manifests_, one_shots_;
+  std::vector<Candidate> manifests_;
+  std::vector<std::pair<std::size_t, Digest>> tails_;  // of these manifests
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
 // What to delete when room is needed.
 //
 //   1  leftovers: stale temporary files, quarantine, notes without a manifest
-//   2  one-shot tails: manifests that were never used since they were written
+//   2  one-shot tails, with their manifests: never used since they were written,
+//      and shared by no other prompt
 //   3  everything else by worth, the least worthy first
 //
 //   worth = log2(number of stored prompts that share it) - age / half-life

@@ -26,13 +26,15 @@ namespace hearth {
 class FileOps;
 class Vault;
 
-// One block as found: verified, mapped read-only or decrypted, kept alive by
-// `owner`.
+// One block as found: verified, read-only, kept alive by `owner`.
 struct StoredBlock {
   Digest id;
   int n_tokens = 0;  // block_tokens, or fewer for the tail
   ByteSpan payload;  // KvLayout(spec, n_tokens), 64-byte aligned or better
   std::shared_ptr<const void> owner;
+  // Pages of a file, which processes share and the system may drop; else memory
+  // of this process: decrypted, joined from pieces, or with no room on the disk.
+  bool is_mapped = false;
 };
 
 struct StoreMatch {
@@ -93,7 +95,7 @@ class KvStore {
   virtual ~KvStore() = default;
 
   // The longest stored prefix of tokens: full blocks by their ids, then the
-  // longest partial tail that a manifest holds. Verifies everything it returns.
+  // longest partial one. Verifies everything it returns.
   virtual StoreMatch Lookup(const KvIdentity& identity, const KvSpec& spec,
                             std::span<const std::int32_t> tokens) = 0;
 
@@ -109,24 +111,28 @@ class KvStore {
       const KvIdentity& identity, std::size_t n_max,
       const WantedPrompt& wanted) = 0;
 
-  // Durable when it returns. Fine when the block exists already.
+  // Durable when it returns. Fine when the block exists already. Of a block whose
+  // first tokens are stored only the others are written.
   virtual Result<void> SaveBlock(const KvIdentity& identity, const KvSpec& spec,
                                  const BlockToSave& block) = 0;
 
   // The same for many blocks, parents first, at about half the time of one by
-  // one: the disk flushes them together. On an error those before it are saved.
+  // one: the disk flushes them together. Only the first is looked up for tokens
+  // that are stored. On an error those before it are saved.
   virtual Result<void> SaveBlocks(const KvIdentity& identity,
                                   const KvSpec& spec,
                                   std::span<const BlockToSave> blocks) = 0;
 
-  // The manifest of a whole prompt (chain and partial tail; `tail` null when
-  // the prompt fills its last block) and the readable sidecar beside it.
-  // `preview` is stored only when not empty.
+  // The manifest of a whole prompt, whose blocks have been saved, and the readable
+  // sidecar beside it. `preview` is stored only when not empty.
   virtual Result<void> SaveManifest(const KvIdentity& identity,
                                     const KvSpec& spec,
                                     std::span<const std::int32_t> tokens,
-                                    const BlockToSave* tail,
                                     const std::string& preview) = 0;
+
+  // Waits until what was saved is also where else it goes to, `seconds_max` at
+  // most; an Error says what did not get there.
+  virtual Result<void> Drain(double seconds_max) = 0;
 };
 
 // --- One self-contained file (--cache-prompt) --------------------------------

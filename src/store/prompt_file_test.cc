@@ -16,7 +16,7 @@ namespace {
 
 std::vector<std::byte> FileOf(const TinyPrompt& prompt,
                               std::span<const BlockToSave> blocks) {
-  auto file = EncodePrompt(prompt.identity, prompt.spec, prompt.tokens, blocks);
+  auto file = EncodeBundle(prompt.identity, prompt.spec, prompt.tokens, blocks);
   EXPECT_TRUE(file.ok());
   std::vector<std::byte> bytes;
   for (const ByteSpan part : file->parts) {
@@ -36,13 +36,13 @@ TEST_F(PromptFileTest, RoundTripForEveryLength) {
     const TinyPrompt prompt(identity_, spec_, TinyTokens(n));
     const auto header = ParsePromptFile(FileOf(prompt, prompt.blocks), "f");
     ASSERT_TRUE(header.ok()) << n << ": " << header.error().message;
-    EXPECT_EQ(header->tokens, prompt.tokens);
+    EXPECT_EQ(header->n_tokens(), prompt.tokens.size());
     EXPECT_EQ(header->model_name, "tiny");
-    ASSERT_EQ(header->blocks.size(), prompt.blocks.size());
+    ASSERT_EQ(header->entries.size(), prompt.blocks.size());
     for (std::size_t i = 0; i < prompt.blocks.size(); ++i) {
-      EXPECT_EQ(header->blocks[i].id, prompt.blocks[i].id);
+      EXPECT_EQ(header->entries[i].id, prompt.blocks[i].id);
       EXPECT_EQ(header->ParentOf(i), prompt.blocks[i].parent);
-      EXPECT_EQ(header->blocks[i].image_at % 4096, 0u);
+      EXPECT_EQ(header->entries[i].image_at % 4096, 0u);
     }
   }
 }
@@ -51,11 +51,11 @@ TEST_F(PromptFileTest, BlocksThatAreNotThePromptsAreRefused) {
   const TinyPrompt prompt(identity_, spec_, TinyTokens(40));
   const TinyPrompt other(identity_, spec_, TinyTokens(40, 1));
   EXPECT_FALSE(
-      EncodePrompt(identity_, spec_, prompt.tokens, other.blocks).ok());
+      EncodeBundle(identity_, spec_, prompt.tokens, other.blocks).ok());
   const auto short_of_one = std::span(prompt.blocks).first(2);
   EXPECT_FALSE(
-      EncodePrompt(identity_, spec_, prompt.tokens, short_of_one).ok());
-  EXPECT_FALSE(EncodePrompt(identity_, spec_, {}, {}).ok());
+      EncodeBundle(identity_, spec_, prompt.tokens, short_of_one).ok());
+  EXPECT_FALSE(EncodeBundle(identity_, spec_, {}, {}).ok());
 }
 
 TEST_F(PromptFileTest, BundleServesEveryPrefixOfWholeBlocksAndTheWhole) {
@@ -126,10 +126,52 @@ TEST_F(PromptFileTest, SavingThroughALinkKeepsTheLink) {
   EXPECT_EQ(LookupBundle(link, identity_, spec_, prompt.tokens).n_tokens, 20);
 }
 
+TEST_F(PromptFileTest, PiecesKeepTheirPlacesAndMayNotCrossABlock) {
+  PromptHeader header;
+  header.block_tokens = 16;
+  header.root_id.bytes.fill(9);
+  for (const std::uint64_t end : {5u, 12u, 16u, 32u, 35u}) {
+    PromptEntry entry;
+    entry.id.bytes.fill(static_cast<std::uint8_t>(end));
+    entry.end = end;
+    header.entries.push_back(entry);
+  }
+  const auto file = EncodePromptFile(header, {});
+  ASSERT_TRUE(file.ok());
+  const auto parsed = ParsePromptFile(file->header, "f");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  EXPECT_EQ(parsed->n_tokens(), 35u);
+  EXPECT_EQ(parsed->FirstOf(2), 12u);
+  EXPECT_EQ(parsed->BlockStart(2), 0u);
+  EXPECT_EQ(parsed->ParentOf(2), header.root_id);
+  EXPECT_EQ(parsed->ParentOf(3), header.entries[2].id);
+  EXPECT_EQ(parsed->ParentOf(4), header.entries[3].id);
+  EXPECT_FALSE(parsed->EndsBlock(1));
+  EXPECT_TRUE(parsed->EndsBlock(2));
+  header.entries.erase(header.entries.begin() + 2);  // 12 .. 32
+  EXPECT_FALSE(EncodePromptFile(header, {}).ok());
+  header.entries.clear();
+  EXPECT_FALSE(EncodePromptFile(header, {}).ok());
+}
+
+// 19 tokens in blocks of 16, whose first was stored in two pieces.
 TEST_F(PromptFileTest, TheFormatPagesExampleIsWhatWeWrite) {
-  const TinyPrompt prompt(PageIdentity(), spec_, TinyTokens(19));
-  const auto file = FileOf(prompt, std::span(prompt.blocks).last(1));
-  ExpectPageShows("manifest.md", ByteSpan(file).first(4096));
+  const KvIdentity identity = PageIdentity();
+  const auto tokens = TinyTokens(19);
+  const auto chain = ChainIds(identity, tokens, 16);
+  PromptHeader header;
+  header.model_id = identity.model_id;
+  header.format_id = identity.format_id;
+  header.root_id = RootId(identity);
+  header.block_tokens = 16;
+  header.model_name = identity.model_name;
+  header.entries = {
+      {ChildId(header.root_id, std::span(tokens).first(3)), 3, 0, 0},
+      {chain[0], 16, 0, 0},
+      {chain[1], 19, 0, 0}};
+  const auto file = EncodePromptFile(header, {});
+  ASSERT_TRUE(file.ok());
+  ExpectPageShows("manifest.md", file->header);
 }
 
 }  // namespace

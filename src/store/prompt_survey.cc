@@ -26,7 +26,7 @@ Result<std::unique_ptr<PromptSurvey>> Survey(const Directory& root) {
       }
       continue;
     }
-    for (const PromptEntry& entry : header->blocks) {
+    for (const PromptEntry& entry : header->entries) {
       ++survey->n_sharing[entry.id];
     }
     survey->prompts.push_back(
@@ -44,29 +44,27 @@ PromptInfo InfoOf(const PromptSurvey& survey, const SurveyedPrompt& prompt,
   info.model_id = header.model_id;
   info.format_id = header.format_id;
   info.root_id = header.root_id;
-  info.end_id = header.blocks.back().id;
+  info.end_id = header.entries.back().id;
   info.block_tokens = header.block_tokens;
-  info.n_tokens = header.tokens.size();
+  info.n_tokens = header.n_tokens();
+  const auto step = static_cast<std::uint64_t>(header.block_tokens);
+  info.n_blocks_full = info.n_tokens / step;
+  info.n_tail_tokens = info.n_tokens % step;
   info.bytes = prompt.file->bytes;
   info.last_use_ns = prompt.file->last_use_ns;
   info.pinned = survey.pins.count(prompt.stem) > 0;
   const auto note = survey.notes.find(prompt.stem);
   if (note != survey.notes.end()) info.bytes += note->second->bytes;
-  bool whole_so_far = true;
-  for (std::size_t i = 0; i < header.blocks.size(); ++i) {
-    const PromptEntry& entry = header.blocks[i];
-    const std::uint64_t n_tokens = header.BlockTokens(i).size();
+  bool whole_so_far = true, whole_block = true;
+  for (std::size_t i = 0; i < header.entries.size(); ++i) {
+    const PromptEntry& entry = header.entries[i];
     const auto file = survey.blocks.find(entry.id);
-    const bool in_manifest = entry.image_at != 0;
-    if (n_tokens < static_cast<std::uint64_t>(header.block_tokens)) {
-      info.n_tail_tokens = n_tokens;
-    } else {
-      ++info.n_blocks_full;
-      info.n_blocks_present += file != survey.blocks.end() ? 1 : 0;
-    }
-    whole_so_far = whole_so_far && (in_manifest || file != survey.blocks.end());
-    if (whole_so_far) info.n_tokens_usable += n_tokens;
-    if (in_manifest || file == survey.blocks.end()) continue;
+    const bool present = file != survey.blocks.end();
+    whole_so_far = whole_so_far && present;
+    if (whole_so_far) info.n_tokens_usable = entry.end;
+    whole_block = present && (whole_block || header.FirstOf(i) % step == 0);
+    info.n_blocks_present += whole_block && entry.end % step == 0 ? 1 : 0;
+    if (!present) continue;
     info.bytes += file->second->bytes;
     info.last_use_ns = std::max(info.last_use_ns, file->second->last_use_ns);
     if (survey.n_sharing.at(entry.id) > 1) {

@@ -13,6 +13,7 @@
 #include "store/layout.h"
 #include "store/prompt_survey.h"
 #include "store/root.h"
+#include "store/token_reader.h"
 #include "store/temporary_name.h"
 
 namespace hearth {
@@ -108,26 +109,23 @@ Result<PromptDetails> StoreAdmin::Show(const std::string& name) const {
   }
   PromptDetails details;
   details.info = InfoOf(*survey, *prompt, root);
-  details.tokens = prompt->header.tokens;
-  std::uint64_t first = 0;
-  for (std::size_t i = 0; i < prompt->header.blocks.size(); ++i) {
-    const PromptEntry& entry = prompt->header.blocks[i];
+  details.tokens = TokenReader(root).Read(prompt->header);
+  const auto step = static_cast<std::uint64_t>(prompt->header.block_tokens);
+  for (std::size_t i = 0; i < prompt->header.entries.size(); ++i) {
+    const PromptEntry& entry = prompt->header.entries[i];
     BlockInfo block;
     block.id = entry.id;
-    block.first_token = first;
-    block.n_tokens = prompt->header.BlockTokens(i).size();
-    block.in_manifest = entry.image_at != 0;
-    block.present = block.in_manifest;
-    block.bytes = entry.image_bytes;
+    block.first_token = prompt->header.FirstOf(i);
+    block.n_tokens = entry.end - block.first_token;
+    block.is_piece = block.n_tokens < step;
     block.last_use_ns = prompt->file->last_use_ns;
     block.n_sharing = survey->n_sharing.at(entry.id);
     const auto file = survey->blocks.find(entry.id);
-    if (!block.in_manifest && file != survey->blocks.end()) {
+    if (file != survey->blocks.end()) {
       block.present = true;
       block.bytes = file->second->bytes;
       block.last_use_ns = file->second->last_use_ns;
     }
-    first += block.n_tokens;
     details.blocks.push_back(block);
   }
   HEARTH_ASSIGN(const Directory prompts, root.Sub(kPromptsName));
@@ -171,16 +169,14 @@ Result<StoreStats> StoreAdmin::Stats() const {
     ++model.n_prompts;
     model.bytes += prompt.file->bytes;
     stats.n_pinned += survey->pins.count(prompt.stem);
-    for (std::size_t i = 0; i < prompt.header.blocks.size(); ++i) {
-      const PromptEntry& entry = prompt.header.blocks[i];
+    for (std::size_t i = 0; i < prompt.header.entries.size(); ++i) {
+      const PromptEntry& entry = prompt.header.entries[i];
       const auto file = survey->blocks.find(entry.id);
-      const bool present = file != survey->blocks.end();
-      if ((!present && entry.image_at == 0) ||
-          !counted.insert(entry.id).second) {
+      if (file == survey->blocks.end() || !counted.insert(entry.id).second) {
         continue;
       }
-      model.n_tokens_unique += prompt.header.BlockTokens(i).size();
-      if (present) model.bytes += file->second->bytes;
+      model.n_tokens_unique += entry.end - prompt.header.FirstOf(i);
+      model.bytes += file->second->bytes;
     }
   }
   for (auto& [key, model] : models) stats.models.push_back(std::move(model));
@@ -227,8 +223,13 @@ Result<WhyReport> StoreAdmin::Why(const KvIdentity& identity,
   // The most common tokens; of equals one that this run could use; of equals
   // the last used.
   std::tuple<std::size_t, bool, std::int64_t> best;
+  TokenReader reader(root);
+  const auto equal = [&](std::span<const std::int32_t> stored) {
+    return stored.size() <= tokens.size() &&
+           std::equal(stored.begin(), stored.end(), tokens.begin());
+  };
   for (const SurveyedPrompt& prompt : survey->prompts) {
-    const auto& stored = prompt.header.tokens;
+    const auto stored = reader.Read(prompt.header, equal);
     const auto n_common =
         static_cast<std::size_t>(std::mismatch(stored.begin(), stored.end(),
                                                tokens.begin(), tokens.end())
@@ -245,7 +246,7 @@ Result<WhyReport> StoreAdmin::Why(const KvIdentity& identity,
   report.nearest_stem = nearest->stem;
   report.n_tokens_common = std::get<0>(best);
   report.key_differences = KeyDifferences(nearest->header, identity, spec);
-  report.nearest_tokens = nearest->header.tokens;
+  report.nearest_tokens = reader.Read(nearest->header);
   const std::size_t at = report.n_tokens_common;
   if (at < tokens.size()) report.asked_token = tokens[at];
   if (at < report.nearest_tokens.size()) {

@@ -42,20 +42,21 @@ struct PromptInfo {
   bool pinned = false;
 };
 
+// A file of a prompt: a block, or a piece of one.
 struct BlockInfo {
   Digest id;
   std::uint64_t first_token = 0, n_tokens = 0;
   bool present = false;
-  bool in_manifest = false;  // the tail
-  std::uint64_t bytes = 0;   // of the file, or of the image in the manifest
-  int n_sharing = 0;         // stored prompts that have it
+  bool is_piece = false;
+  std::uint64_t bytes = 0;  // of the file
+  int n_sharing = 0;        // stored prompts that have it
   std::int64_t last_use_ns = 0;
 };
 
 struct PromptDetails {
   PromptInfo info;
   std::vector<BlockInfo> blocks;
-  std::vector<std::int32_t> tokens;
+  std::vector<std::int32_t> tokens;  // up to the first missing block
   std::string note;  // the sidecar's JSON text; empty without one
 };
 

@@ -10,6 +10,7 @@
 #include "store/layout.h"
 #include "store/prompt_survey.h"
 #include "store/store_admin.h"
+#include "store/token_reader.h"
 
 namespace hearth {
 namespace {
@@ -28,10 +29,7 @@ Result<BlockHeader> CheckWholeImage(ByteSpan image, const std::string& what) {
 Result<void> CheckImageOf(const PromptHeader& prompt, std::size_t index,
                           ByteSpan image, const std::string& what) {
   HEARTH_ASSIGN(const BlockHeader header, CheckWholeImage(image, what));
-  const BlockQuery query{prompt.model_id,         prompt.format_id,
-                         prompt.root_id,          prompt.ParentOf(index),
-                         prompt.blocks[index].id, prompt.BlockTokens(index)};
-  return CheckBlockHeader(header, query, what);
+  return CheckEntry(prompt, index, header, what);
 }
 
 Result<void> CheckFile(const Directory& folder, const CatalogFile& file) {
@@ -45,15 +43,7 @@ Result<void> CheckFile(const Directory& folder, const CatalogFile& file) {
     }
     return {};
   }
-  HEARTH_ASSIGN(const PromptHeader header,
-                ParsePromptFile(stored.bytes, what));
-  for (std::size_t i = 0; i < header.blocks.size(); ++i) {
-    const PromptEntry& entry = header.blocks[i];
-    if (entry.image_at == 0) continue;
-    HEARTH_TRY(CheckImageOf(
-        header, i, stored.bytes.subspan(entry.image_at, entry.image_bytes),
-        what));
-  }
+  HEARTH_TRY(ParsePromptFile(stored.bytes, what));
   return {};
 }
 
@@ -170,7 +160,7 @@ Result<GcReport> StoreAdmin::Wipe(const WipeFilter& filter) const {
     const bool dies = all || prompt.header.model_name == filter.model_name;
     if (dies) stems.insert(prompt.stem);
     if (dies) models.insert(prompt.header.model_id);
-    for (const PromptEntry& entry : prompt.header.blocks) {
+    for (const PromptEntry& entry : prompt.header.entries) {
       (dies ? doomed : kept).insert(entry.id);
     }
   }
@@ -237,24 +227,22 @@ Result<void> StoreAdmin::Export(const std::string& name,
                 ParsePromptFile(manifest.bytes, prompts.PathOf(name_of_manifest)));
   std::vector<FileBytes> files;  // keep the images alive
   std::vector<PromptImage> images;
-  for (std::size_t i = 0; i < header.blocks.size(); ++i) {
-    PromptEntry& entry = header.blocks[i];
-    ByteSpan image;
-    if (entry.image_at != 0) {
-      image = manifest.bytes.subspan(entry.image_at, entry.image_bytes);
-    } else {
-      HEARTH_ASSIGN(const Directory folder,
-                    OpenFolder(root, std::string(kBlocksName) + "/" +
-                                         BlockFolder(entry.id)));
-      HEARTH_ASSIGN(FileBytes file, ReadStored(folder, BlockName(entry.id)));
-      image = file.bytes;
-      files.push_back(std::move(file));
-    }
-    HEARTH_TRY(CheckImageOf(header, i, image, stem));
-    const std::size_t n = StatedHeaderBytes(image);
-    images.push_back({i, {image.begin(), image.begin() + n}, image.subspan(n)});
-    entry.image_at = entry.image_bytes = 0;
+  for (std::size_t i = header.entries.size(); i-- > 0;) {
+    const Digest id = header.entries[i].id;
+    HEARTH_ASSIGN(
+        const Directory folder,
+        OpenFolder(root, std::string(kBlocksName) + "/" + BlockFolder(id)));
+    HEARTH_ASSIGN(FileBytes file, ReadStored(folder, BlockName(id)));
+    HEARTH_ASSIGN(const BlockHeader image,
+                  ParseBlockHeader(file.bytes, file.bytes.size(), stem));
+    i = DropCovered(header, i, image.first_token);
+    HEARTH_TRY(CheckImageOf(header, i, file.bytes, stem));
+    const std::size_t n = StatedHeaderBytes(file.bytes);
+    images.push_back({{file.bytes.begin(), file.bytes.begin() + n},
+                      file.bytes.subspan(n)});
+    files.push_back(std::move(file));
   }
+  std::reverse(images.begin(), images.end());
   HEARTH_ASSIGN(const PromptFileParts file,
                 EncodePromptFile(std::move(header), std::move(images)));
   return WriteBundle(path, file.parts, *ops_, vault_.get());
@@ -264,40 +252,46 @@ Result<std::string> StoreAdmin::Import(const std::string& path,
                                        const SpaceLimits& limits) const {
   HEARTH_ASSIGN(const FileBytes bundle, ReadStored(path, vault_.get()));
   HEARTH_ASSIGN(PromptHeader header, ParsePromptFile(bundle.bytes, path));
+  if (!header.holds_images()) {
+    return {Code::kInvalidArgument,
+            path + ": a manifest, which does not hold its blocks"};
+  }
   Protection protection;
-  for (std::size_t i = 0; i < header.blocks.size(); ++i) {
-    const PromptEntry& entry = header.blocks[i];
-    if (entry.image_at == 0) {
-      return {Code::kInvalidArgument,
-              path + ": a manifest, which does not hold its blocks"};
-    }
+  for (std::size_t i = 0; i < header.entries.size(); ++i) {
+    const PromptEntry& entry = header.entries[i];
     HEARTH_TRY(CheckImageOf(
         header, i, bundle.bytes.subspan(entry.image_at, entry.image_bytes),
         path));
     protection.blocks.insert(entry.id);
   }
   const std::string stem =
-      PromptStem(header.model_name, header.blocks.back().id);
+      PromptStem(header.model_name, header.entries.back().id);
   protection.stems.insert(stem);
 
   HEARTH_ASSIGN(const Directory root, Root());
   HEARTH_ASSIGN(const Directory blocks, root.MakeSub(kBlocksName));
-  std::vector<PromptImage> tail;
-  for (std::size_t i = 0; i < header.blocks.size(); ++i) {
-    PromptEntry& entry = header.blocks[i];
+  std::vector<PromptEntry> missing;  // last first
+  for (std::size_t i = header.entries.size(); i-- > 0;) {
+    PromptEntry& entry = header.entries[i];
+    const auto stored = ReadBlockHeader(blocks, entry.id);
+    const std::uint64_t first = header.FirstOf(i) - header.BlockStart(i);
+    if (stored.ok() &&
+        (stored->first_token == 0 ||
+         static_cast<std::uint64_t>(stored->first_token) == first)) {
+      i = DropCovered(header, i, stored->first_token);
+    } else {
+      missing.push_back(entry);
+    }
+  }
+  std::reverse(missing.begin(), missing.end());
+  for (PromptEntry& entry : header.entries) {
+    entry.image_at = entry.image_bytes = 0;
+  }
+  for (const PromptEntry& entry : missing) {
     const ByteSpan image =
         bundle.bytes.subspan(entry.image_at, entry.image_bytes);
-    const bool full = header.BlockTokens(i).size() ==
-                      static_cast<std::size_t>(header.block_tokens);
-    entry.image_at = entry.image_bytes = 0;
-    if (!full) {
-      const std::size_t n = StatedHeaderBytes(image);
-      tail.push_back({i, {image.begin(), image.begin() + n}, image.subspan(n)});
-      continue;
-    }
     HEARTH_ASSIGN(const Directory folder,
                   blocks.MakeSub(BlockFolder(entry.id)));
-    if (folder.Exists(BlockName(entry.id))) continue;
     std::vector<std::byte> sealed;
     HEARTH_ASSIGN(const auto parts,
                   ForDisk(vault_.get(), std::span(&image, 1), sealed));
@@ -315,7 +309,7 @@ Result<std::string> StoreAdmin::Import(const std::string& path,
     HEARTH_TRY(folder.Sync());
   }
   HEARTH_ASSIGN(const PromptFileParts file,
-                EncodePromptFile(std::move(header), std::move(tail)));
+                EncodePromptFile(std::move(header), {}));
   std::vector<std::byte> sealed;
   HEARTH_ASSIGN(const auto parts, ForDisk(vault_.get(), file.parts, sealed));
   std::uint64_t size = 0;

@@ -9,6 +9,7 @@
 
 #include "store/dir_store.h"
 #include "store/layout.h"
+#include "store/store_admin.h"
 #include "store/store_testing.h"
 #include "testing/temp_dir.h"
 
@@ -101,10 +102,46 @@ TEST_F(StoreDamage, EveryDamageOfABlockFileEndsTheMatchBeforeIt) {
       path, [&](const std::string& what) { ExpectSetAside(path, 16, what); });
 }
 
-TEST_F(StoreDamage, EveryDamageOfAManifestCostsOnlyTheTail) {
-  const std::string path = ManifestPath();
+TEST_F(StoreDamage, EveryDamageOfATailCostsOnlyTheTail) {
+  const std::string path = BlockPath(2);
   ForEveryDamage(
       path, [&](const std::string& what) { ExpectSetAside(path, 32, what); });
+}
+
+// Lookups do without it; `hearth cache verify` finds the damage.
+TEST_F(StoreDamage, EveryDamageOfAManifestCostsOnlyTheName) {
+  const std::string path = ManifestPath();
+  ForEveryDamage(path, [&](const std::string& what) {
+    EXPECT_EQ(store_->Lookup(identity_, spec_, prompt_.tokens).n_tokens, 41);
+    const auto admin = StoreAdmin::Open(root_);
+    EXPECT_TRUE(admin->List()->empty()) << what;
+    const auto report = admin->Verify(/*set_aside=*/true);
+    ASSERT_EQ(report->defects.size(), 1u) << what;
+    EXPECT_EQ(report->defects[0].path, path) << what;
+    EXPECT_FALSE(fs::exists(path)) << what;
+    fs::remove_all(root_ + "/quarantine");
+  });
+}
+
+// A block in two pieces: damage of the second leaves the first, damage of the
+// first makes the second useless, and neither is ever read wrong.
+TEST_F(StoreDamage, EveryDamageOfAPieceEndsTheMatchBeforeIt) {
+  const TinyPrompt longer(identity_, spec_, TinyTokens(48));
+  ASSERT_TRUE(longer.SaveTo(*store_).ok());
+  const auto check = [&](const std::string& path, int n_left) {
+    ForEveryDamage(path, [&](const std::string& what) {
+      const StoreMatch match = store_->Lookup(identity_, spec_, longer.tokens);
+      EXPECT_TRUE(IsExact(match, identity_, spec_, longer.tokens)) << what;
+      EXPECT_EQ(match.n_tokens, n_left) << what;
+      EXPECT_EQ(match.warnings.size(), 1u) << what;
+      EXPECT_FALSE(fs::exists(path)) << what;
+      fs::remove_all(root_ + "/quarantine");
+    });
+    ASSERT_EQ(store_->Lookup(identity_, spec_, longer.tokens).n_tokens, 48);
+  };
+  const Digest& end = longer.blocks[2].id;
+  check(root_ + "/blocks/" + BlockFolder(end) + "/" + BlockName(end), 41);
+  check(BlockPath(2), 32);
 }
 
 TEST_F(StoreDamage, EveryDamageOfABundleIsAShorterExactMatch) {
@@ -146,17 +183,6 @@ TEST_F(StoreDamage, ABlockUnderAnotherNameIsSetAside) {
   ExpectSetAside(BlockPath(0), 0, "renamed block");
 }
 
-TEST_F(StoreDamage, AManifestOfAnotherPromptUnderTheNameIsAMiss) {
-  const TinyPrompt other(identity_, spec_, TinyTokens(41, /*first=*/3));
-  ASSERT_TRUE(other.SaveTo(*store_).ok());
-  fs::rename(
-      root_ + "/prompts/" + PromptStem("tiny", other.blocks[2].id) + ".kvcache",
-      ManifestPath());
-  const StoreMatch match = store_->Lookup(identity_, spec_, prompt_.tokens);
-  EXPECT_EQ(match.n_tokens, 32);
-  EXPECT_TRUE(IsExact(match, identity_, spec_, prompt_.tokens));
-}
-
 TEST_F(StoreDamage, LinksInsideTheRootAreNotFollowed) {
   const std::string outside = dir_.path() + "/outside.kv";
   fs::rename(BlockPath(0), outside);
@@ -189,11 +215,8 @@ TEST_F(StoreDamage, WhatIsNoFileIsSetAside) {
 TEST_F(StoreDamage, EntriesSurviveTheLossOfEverythingElse) {
   fs::rename(root_, dir_.path() + "/moved");
   root_ = dir_.path() + "/moved";
-  for (const char* name : {"VERSION", "models", "quarantine"}) {
+  for (const char* name : {"VERSION", "models", "prompts", "quarantine"}) {
     fs::remove_all(root_ + "/" + name);
-  }
-  for (const auto& entry : fs::directory_iterator(root_ + "/prompts")) {
-    if (entry.path().extension() == ".json") fs::remove(entry.path());
   }
   store_ = KvStore::Open(root_).value();
   EXPECT_EQ(store_->Lookup(identity_, spec_, prompt_.tokens).n_tokens, 41);

@@ -39,7 +39,7 @@ class StoreSharing : public testing::Test {
       n_files += entry.is_regular_file() ? 1 : 0;
     }
     // Blocks, manifest and note, VERSION and usage.
-    EXPECT_EQ(n_files, 2 + 2 + 2);
+    EXPECT_EQ(n_files, 3 + 2 + 2);
   }
 
   TempDir dir_;

@@ -5,30 +5,17 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/stopwatch.h"
 #include "store/dir_store.h"
 #include "store/store_testing.h"
 #include "testing/temp_dir.h"
 
 namespace hearth {
 namespace {
-
-class Stopwatch {
- public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
-                                         start_)
-        .count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ =
-      std::chrono::steady_clock::now();
-};
 
 void Row(const char* what, std::uint64_t bytes, double seconds) {
   std::printf("%-44s %8.2f GB/s  %9.2f ms\n", what,
@@ -55,7 +42,7 @@ double PlainDurableWrite(const std::string& path, ByteSpan bytes) {
   }
   EXPECT_EQ(::fsync(fd), 0);
   ::close(fd);
-  return watch.seconds();
+  return watch.ms() * 1e-3;
 }
 
 TEST(StoreSpeed, OfWritingVerifyingAndMapping) {
@@ -92,7 +79,7 @@ TEST(StoreSpeed, OfWritingVerifyingAndMapping) {
     const auto store = open(true);
     const Stopwatch watch;
     ASSERT_TRUE(store->SaveBlocks(identity, spec, prompt.blocks).ok());
-    Row("store: durable, all blocks in one call", bytes, watch.seconds());
+    Row("store: durable, all blocks in one call", bytes, watch.ms() * 1e-3);
   }
   std::filesystem::remove_all(dir.path() + "/s");
   {
@@ -101,19 +88,19 @@ TEST(StoreSpeed, OfWritingVerifyingAndMapping) {
     for (const BlockToSave& block : prompt.blocks) {
       ASSERT_TRUE(store->SaveBlock(identity, spec, block).ok());
     }
-    Row("store: durable, block by block", bytes, watch.seconds());
+    Row("store: durable, block by block", bytes, watch.ms() * 1e-3);
   }
   {
     const Stopwatch watch;
     std::vector<std::byte> copy(one_piece.size());
     std::copy(one_piece.begin(), one_piece.end(), copy.begin());
-    Row("memory: copied into fresh pages", bytes, watch.seconds());
+    Row("memory: copied into fresh pages", bytes, watch.ms() * 1e-3);
   }
   {
     const Stopwatch watch;
     std::uint64_t checksum = 0;
     for (const auto& payload : prompt.payloads) checksum ^= Checksum64(payload);
-    Row("memory: XXH3 alone", bytes, watch.seconds());
+    Row("memory: XXH3 alone", bytes, watch.ms() * 1e-3);
     EXPECT_NE(checksum, 1u);
   }
   std::uint64_t sum = 0;
@@ -121,13 +108,13 @@ TEST(StoreSpeed, OfWritingVerifyingAndMapping) {
     const auto store = open(verify);
     const Stopwatch watch;
     const StoreMatch match = store->Lookup(identity, spec, prompt.tokens);
-    const double found = watch.seconds();
+    const double found = watch.ms() * 1e-3;
     for (const StoredBlock& block : match.blocks) sum += Sum(block.payload);
     ASSERT_EQ(match.n_tokens, 64 * n_blocks);
     Row(verify ? "lookup, verified (page cache)"
                : "lookup, mapped, not verified (page cache)",
         bytes, found);
-    Row("  and read once", bytes, watch.seconds());
+    Row("  and read once", bytes, watch.ms() * 1e-3);
   }
   EXPECT_NE(sum, 0u);
   {
@@ -137,11 +124,11 @@ TEST(StoreSpeed, OfWritingVerifyingAndMapping) {
     const auto store = KvStore::Open(dir.path() + "/s", options).value();
     const Stopwatch writing;
     ASSERT_TRUE(store->SaveBlocks(identity, spec, prompt.blocks).ok());
-    Row("encrypted: durable, all blocks in one call", bytes, writing.seconds());
+    Row("encrypted: durable, all blocks in one call", bytes, writing.ms() * 1e-3);
     const Stopwatch reading;
     ASSERT_EQ(store->Lookup(identity, spec, prompt.tokens).n_tokens,
               64 * n_blocks);
-    Row("encrypted: lookup, verified (page cache)", bytes, reading.seconds());
+    Row("encrypted: lookup, verified (page cache)", bytes, reading.ms() * 1e-3);
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,15 +38,39 @@ inline std::vector<std::int32_t> TinyTokens(int n, std::int32_t first = 100) {
   return tokens;
 }
 
-// What the model would have computed for this block.
-inline std::vector<std::byte> TinyPayload(const KvSpec& spec, const Digest& id,
-                                          std::size_t n_tokens) {
-  std::vector<std::byte> payload(
-      KvLayout(spec, static_cast<int>(n_tokens)).block_bytes());
-  std::uint64_t state = LoadLe<std::uint64_t>(id.bytes.data());
-  for (std::byte& byte : payload) {
+// What the model would have computed for this block: a token's keys and values
+// depend on it and on what stands before it, and on nothing behind it.
+// REQUIRES: the spec is not quantised.
+inline std::vector<std::byte> TinyPayload(const KvSpec& spec,
+                                          const Digest& parent,
+                                          std::span<const std::int32_t> tokens) {
+  const KvLayout layout(spec, static_cast<int>(tokens.size()));
+  std::vector<std::byte> payload(layout.block_bytes());
+  const auto put = [&](std::size_t at, std::uint64_t& state, KvFormat format) {
     state = state * 6364136223846793005u + 1442695040888963407u;
-    byte = static_cast<std::byte>(state >> 56);
+    std::memcpy(payload.data() + at, &state,
+                static_cast<std::size_t>(KvRowBytes(format, 1)));
+  };
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    const Digest id = ChildId(parent, tokens.first(t + 1));
+    std::uint64_t state = LoadLe<std::uint64_t>(id.bytes.data());
+    for (int layer = 0; layer < spec.n_kv_layers; ++layer) {
+      for (int head = 0; head < spec.n_kv_heads; ++head) {
+        for (std::size_t d = 0; d < static_cast<std::size_t>(spec.head_dim);
+             ++d) {
+          const std::size_t key = d * tokens.size() + t;
+          const auto value = t * static_cast<std::size_t>(spec.head_dim) + d;
+          put(layout.key_tile(layer, head) +
+                  static_cast<std::size_t>(KvRowBytes(
+                      layout.key_format(), static_cast<std::int64_t>(key))),
+              state, layout.key_format());
+          put(layout.value_tile(layer, head) +
+                  static_cast<std::size_t>(KvRowBytes(
+                      layout.value_format(), static_cast<std::int64_t>(value))),
+              state, layout.value_format());
+        }
+      }
+    }
   }
   return payload;
 }
@@ -62,23 +87,19 @@ struct TinyPrompt {
       const auto part = std::span<const std::int32_t>(tokens).subspan(
           at, std::min(step, tokens.size() - at));
       const Digest id = ChildId(parent, part);
-      payloads.push_back(TinyPayload(spec, id, part.size()));
+      payloads.push_back(TinyPayload(spec, parent, part));
       blocks.push_back({parent, id, part, payloads.back()});
       parent = id;
     }
   }
   TinyPrompt(const TinyPrompt&) = delete;
 
-  bool has_tail() const {
-    return tokens.size() % static_cast<std::size_t>(spec.block_tokens) != 0;
-  }
-  // Saves as the engine does: full blocks, then the manifest.
+  // Saves as the engine does: blocks, then the manifest.
   Result<void> SaveTo(KvStore& store, const std::string& preview = "") const {
-    for (std::size_t i = 0; i + (has_tail() ? 1 : 0) < blocks.size(); ++i) {
-      HEARTH_TRY(store.SaveBlock(identity, spec, blocks[i]));
+    for (const BlockToSave& block : blocks) {
+      HEARTH_TRY(store.SaveBlock(identity, spec, block));
     }
-    return store.SaveManifest(identity, spec, tokens,
-                              has_tail() ? &blocks.back() : nullptr, preview);
+    return store.SaveManifest(identity, spec, tokens, preview);
   }
 
   KvIdentity identity;
@@ -97,9 +118,10 @@ inline bool IsExact(const StoreMatch& match, const KvIdentity& identity,
   for (const StoredBlock& block : match.blocks) {
     const auto n = static_cast<std::size_t>(block.n_tokens);
     if (n == 0 || n > tokens.size() - at) return false;
+    const std::vector<std::byte> right =
+        TinyPayload(spec, parent, tokens.subspan(at, n));
     parent = ChildId(parent, tokens.subspan(at, n));
     if (block.id != parent) return false;
-    const std::vector<std::byte> right = TinyPayload(spec, parent, n);
     if (!std::equal(right.begin(), right.end(), block.payload.begin(),
                     block.payload.end())) {
       return false;

@@ -40,6 +40,18 @@ redisReplyObjectFunctions kFunctions = {MakeText, MakeArray, MakeNumber,
 
 using Arguments = std::vector<std::string_view>;
 
+Error ServerError(const std::string& text) {
+  for (const char* redirect : {"MOVED ", "ASK ", "CLUSTERDOWN "}) {
+    if (!text.starts_with(redirect)) continue;
+    return {Code::kUnsupported,
+            "a node of a Redis cluster, which sends clients on to other nodes (" +
+                text +
+                "); give the address of a proxy in front of the cluster, or of "
+                "a server with cluster-enabled no"};
+  }
+  return {Code::kIo, "the server says: " + text};
+}
+
 Result<void> AppendCommand(const Arguments& arguments, std::string& out) {
   std::vector<const char*> texts;
   std::vector<std::size_t> lengths;
@@ -80,7 +92,7 @@ struct RedisClient::State {
       if (object != nullptr) {
         const std::unique_ptr<Reply> reply(static_cast<Reply*>(object));
         if (reply->type == REDIS_REPLY_ERROR) {
-          return {Code::kIo, "the server says: " + reply->text};
+          return ServerError(reply->text);
         }
         return std::move(*reply);
       }

@@ -117,6 +117,17 @@ TEST(RedisClient, HostileAnswersAreErrors) {
   EXPECT_EQ(large.error().code, Code::kCorrupt) << large.error().message;
 }
 
+TEST(RedisClient, ARedirectionOfAClusterNamesTheRemedy) {
+  for (const std::string text :
+       {"-MOVED 3999 10.0.0.7:6381\r\n", "-ASK 3999 10.0.0.7:6381\r\n",
+        "-CLUSTERDOWN Hash slot not served\r\n"}) {
+    const auto value = GetFrom([&](int fd) { Say(fd, text); });
+    ASSERT_FALSE(value.ok());
+    EXPECT_EQ(value.error().code, Code::kUnsupported);
+    EXPECT_NE(value.error().message.find("proxy"), std::string::npos);
+  }
+}
+
 TEST(RedisClient, SilenceAndDribbleCostTheDeadline) {
   for (const bool dribble : {false, true}) {
     const auto value = GetFrom(

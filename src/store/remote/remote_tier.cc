@@ -49,7 +49,9 @@ RemoteTier::RemoteTier(RemoteUrl url, std::chrono::milliseconds deadline,
       sending_(pause),
       queue_(kSendBytesMax) {}
 
-RemoteTier::~RemoteTier() { Drain(); }
+RemoteTier::~RemoteTier() {
+  (void)Drain(std::chrono::duration<double>(deadline_).count());
+}
 
 Result<void> RemoteTier::Ready(Link& link, Deadline deadline) {
   if (link.client != nullptr) return {};
@@ -139,6 +141,7 @@ Result<bool> RemoteTier::FetchSome(Link& link, std::span<const Digest> ids,
 
 void RemoteTier::Offer(const Digest& id, std::vector<std::byte> file) {
   const std::size_t bytes = file.size();
+  ++n_offered_;
   queue_.Enqueue(
       [this, id, file = std::move(file)]() -> Result<void> {
         const auto sent = Send(id, file);
@@ -159,7 +162,10 @@ Result<void> RemoteTier::Send(const Digest& id,
   HEARTH_TRY(Ready(link, deadline));
   HEARTH_ASSIGN(const bool there,
                 link.client->Exists(RemoteKey(id, 0), deadline));
-  if (there) return {};
+  if (there) {
+    ++n_there_;
+    return {};
+  }
   std::vector<std::byte> stream;
   stream.reserve(kLengthBytes + file.size());
   AppendLe(stream, std::uint64_t{file.size()});
@@ -172,9 +178,27 @@ Result<void> RemoteTier::Send(const Digest& id,
         rest.first(std::min(rest.size(), kRemoteValueBytesMax)), deadline));
   }
   link.backoff.Succeeded();
+  link.told.clear();
+  ++n_there_;
   return {};
 }
 
-void RemoteTier::Drain() { (void)queue_.DrainFor(deadline_); }
+Result<void> RemoteTier::Drain(double seconds_max) {
+  if (seconds_max <= 0) seconds_max = kUploadSecondsMax;
+  const auto drained =
+      queue_.DrainFor(std::chrono::duration<double>(seconds_max));
+  const std::uint64_t n_told = n_told_, n_there = n_there_;
+  const std::uint64_t n_lost = n_offered_ - n_told - n_there;
+  if (n_lost == 0) return {};
+  n_told_ += n_lost;
+  std::string why = "not sent in time";
+  if (drained.ok()) {
+    const std::lock_guard lock(sending_.mutex);
+    if (!sending_.told.empty()) why = sending_.told;
+  }
+  return {Code::kIo, "shared cache " + url_.Name() + ": " +
+                         std::to_string(n_lost) +
+                         " blocks were not uploaded: " + why};
+}
 
 }  // namespace hearth

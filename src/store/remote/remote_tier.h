@@ -11,6 +11,7 @@
 //          for each other.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -24,6 +25,9 @@
 #include "store/save_queue.h"
 
 namespace hearth {
+
+// What sending may still take at the end of a run.
+inline constexpr double kUploadSecondsMax = 10;
 
 inline constexpr std::size_t kRemoteValueBytesMax = std::size_t{4} << 20;
 
@@ -65,8 +69,9 @@ class RemoteTier {
   // do, which a server that is off never makes it have. Not sent when it is
   // there already.
   void Offer(const Digest& id, std::vector<std::byte> file);
-  // Waits for what was offered, one deadline at most.
-  void Drain();
+  // Waits for what was offered, `seconds_max` at most (0: kUploadSecondsMax). An
+  // Error says how many blocks are not there, since the last call, and why.
+  Result<void> Drain(double seconds_max);
 
  private:
   struct Link {
@@ -87,6 +92,7 @@ class RemoteTier {
   const RemoteUrl url_;
   const std::chrono::milliseconds deadline_;
   Link fetching_, sending_;
+  std::atomic<std::uint64_t> n_offered_{0}, n_there_{0}, n_told_{0};
   SaveQueue queue_;
 };
 

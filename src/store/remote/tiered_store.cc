@@ -1,10 +1,10 @@
 #include "store/remote/tiered_store.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
 #include "cache/kv_layout.h"
+#include "store/block_pieces.h"
 
 namespace hearth {
 namespace {
@@ -13,14 +13,10 @@ namespace {
 constexpr std::size_t kKeepBytesMax = std::size_t{256} << 20;
 // More than any header and its encryption.
 constexpr std::size_t kHeaderBytesMax = std::size_t{1} << 20;
-constexpr std::size_t kPageBytes = 4096;
 
 // Tiles must lie as they do in a mapped file.
 Result<FileBytes> Aligned(const std::string& file) {
-  const std::size_t room = (file.size() / kPageBytes + 1) * kPageBytes;
-  std::shared_ptr<std::byte> copy(
-      static_cast<std::byte*>(std::aligned_alloc(kPageBytes, room)), std::free);
-  if (copy == nullptr) return {Code::kResourceFull, "no memory for a block"};
+  HEARTH_ASSIGN(const auto copy, PageAligned(file.size()));
   std::memcpy(copy.get(), file.data(), file.size());
   return FileBytes{{copy.get(), file.size()}, copy};
 }
@@ -62,7 +58,7 @@ StoreMatch TieredStore::Lookup(const KvIdentity& identity, const KvSpec& spec,
                            index == 0 ? root_id : chain[index - 1],
                            chain[index],
                            tokens.subspan(index * step, step)};
-    auto block = Verify(std::move(fetched.files[i]), spec, query);
+    auto block = Take(fetched.files[i], identity, spec, query);
     if (!block.ok()) {
       fetched.reason = block.error().message;
       match.warnings.push_back(block.error().message + "; ignored");
@@ -73,7 +69,6 @@ StoreMatch TieredStore::Lookup(const KvIdentity& identity, const KvSpec& spec,
       match.n_tokens = static_cast<int>(n_local);
       match.blocks.pop_back();
     }
-    KeepLocally(identity, spec, query, *block);
     match.n_tokens += block->n_tokens;
     match.n_tokens_remote += block->n_tokens;
     match.blocks.push_back(*std::move(block));
@@ -87,34 +82,58 @@ StoreMatch TieredStore::Lookup(const KvIdentity& identity, const KvSpec& spec,
 }
 
 // All checksums, whatever the options say: the server is not ours.
-Result<StoredBlock> TieredStore::Verify(std::string file, const KvSpec& spec,
-                                        const BlockQuery& query) const {
+Result<StoredBlock> TieredStore::Take(const std::string& file,
+                                      const KvIdentity& identity,
+                                      const KvSpec& spec,
+                                      const BlockQuery& query) {
   const std::string what = name_ + " " + RemoteKey(query.block_id, 0);
   const ByteSpan bytes = AsBytes(file);
   HEARTH_TRY(CheckKey(bytes, vault_.get(), what));
-  HEARTH_ASSIGN(FileBytes plain, vault_ != nullptr ? vault_->Open(bytes, what)
-                                                   : Aligned(file));
-  HEARTH_ASSIGN(const ByteSpan payload,
-                OpenBlockImage(plain.bytes, spec, query,
-                               /*check_payload=*/true, what));
-  return StoredBlock{query.block_id, static_cast<int>(query.tokens.size()),
-                     payload, std::move(plain.owner)};
+  FileBytes plain{bytes, nullptr};
+  if (vault_ != nullptr) {
+    HEARTH_ASSIGN(plain, vault_->Open(bytes, what));
+  }
+  HEARTH_ASSIGN(OpenImage image, OpenBlockImage(plain.bytes, spec, query,
+                                                /*check_payload=*/true, what));
+  if (image.first_token > 0) {
+    return {Code::kCorrupt, what + ": not a whole block"};
+  }
+  if (vault_ == nullptr) {
+    auto arrival = local_->Receive(query, spec, bytes);
+    if (arrival.ok()) {
+      Keep(std::move(arrival->Keep), bytes.size());
+      return std::move(arrival->block);
+    }
+    // No room here: from memory then.
+    HEARTH_ASSIGN(plain, Aligned(file));
+    HEARTH_ASSIGN(image, OpenBlockImage(plain.bytes, spec, query,
+                                        /*check_payload=*/false, what));
+  }
+  StoredBlock block{query.block_id, static_cast<int>(query.tokens.size()),
+                    image.payload, plain.owner, false};
+  if (vault_ != nullptr) {
+    Keep(
+        [this, identity, spec, block, parent = query.parent_id,
+         tokens = std::vector<std::int32_t>(query.tokens.begin(),
+                                            query.tokens.end())] {
+          return local_->SaveBlock(identity, spec,
+                                   {parent, block.id, tokens, block.payload});
+        },
+        block.payload.size());
+  }
+  return block;
 }
 
-void TieredStore::KeepLocally(const KvIdentity& identity, const KvSpec& spec,
-                              const BlockQuery& query,
-                              const StoredBlock& block) {
-  // Dropped when there is no room, or after an error: it can be fetched again,
-  // and what is computed is saved with its own report.
+// Dropped when there is no room, or after an error: it can be fetched again, and
+// what is computed is saved with its own report.
+void TieredStore::Keep(std::function<Result<void>()> job, std::size_t bytes) {
   (void)keeping_.TakeError();
-  (void)keeping_.TryEnqueue(
-      [this, identity, spec, block, parent = query.parent_id,
-       tokens = std::vector<std::int32_t>(query.tokens.begin(),
-                                          query.tokens.end())] {
-        return local_->SaveBlock(identity, spec,
-                                 {parent, block.id, tokens, block.payload});
-      },
-      block.payload.size());
+  (void)keeping_.TryEnqueue(std::move(job), bytes);
+}
+
+Result<void> TieredStore::Drain(double seconds_max) {
+  keeping_.Wait();
+  return remote_.Drain(seconds_max);
 }
 
 Result<void> TieredStore::SaveBlocks(const KvIdentity& identity,
@@ -123,6 +142,9 @@ Result<void> TieredStore::SaveBlocks(const KvIdentity& identity,
   HEARTH_TRY(local_->SaveBlocks(identity, spec, blocks));
   const Digest root_id = RootId(identity);
   for (const BlockToSave& block : blocks) {
+    if (block.tokens.size() < static_cast<std::size_t>(spec.block_tokens)) {
+      continue;  // tails stay local
+    }
     HEARTH_ASSIGN(const std::vector<std::byte> header,
                   EncodeBlockHeader(identity, root_id, spec, block.parent,
                                     block.id, block.tokens, block.payload));

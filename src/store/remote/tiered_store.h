@@ -1,8 +1,9 @@
 // A directory in front of a shared server. Blocks that are missing here are
-// fetched from there, verified like any other and kept here; blocks that are
+// fetched from there, verified like any other, written here and mapped; blocks that are
 // saved here are offered there. Tails and manifests stay local.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,16 +39,16 @@ class TieredStore final : public KvStore {
                           std::span<const BlockToSave> blocks) override;
   Result<void> SaveManifest(const KvIdentity& identity, const KvSpec& spec,
                             std::span<const std::int32_t> tokens,
-                            const BlockToSave* tail,
                             const std::string& preview) override {
-    return local_->SaveManifest(identity, spec, tokens, tail, preview);
+    return local_->SaveManifest(identity, spec, tokens, preview);
   }
+  Result<void> Drain(double seconds_max) override;
 
  private:
-  Result<StoredBlock> Verify(std::string file, const KvSpec& spec,
-                             const BlockQuery& query) const;
-  void KeepLocally(const KvIdentity& identity, const KvSpec& spec,
-                   const BlockQuery& query, const StoredBlock& block);
+  // The block in `file`, verified; and on its way into the directory.
+  Result<StoredBlock> Take(const std::string& file, const KvIdentity& identity,
+                           const KvSpec& spec, const BlockQuery& query);
+  void Keep(std::function<Result<void>()> job, std::size_t bytes);
 
   std::unique_ptr<DirStore> local_;
   std::shared_ptr<const Vault> vault_;

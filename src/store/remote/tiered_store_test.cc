@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "store/remote/redis_server_testing.h"
 #include "store/store_testing.h"
@@ -56,6 +59,85 @@ TEST_F(SharedTier, WhatOneMachineSavesTheOtherFindsAndKeeps) {
   const StoreMatch kept = Find(*Machine("b", ""), prompt);
   EXPECT_EQ(kept.n_tokens, 32);
   EXPECT_EQ(kept.n_tokens_remote, 0);
+}
+
+// Not memory of the process that fetched it, also before the next start.
+TEST_F(SharedTier, WhatWasFetchedIsMappedFromTheDirectory) {
+  if (!server_.WaitUntilUp(server_.url())) GTEST_SKIP() << "no redis-server";
+  const TinyPrompt prompt(identity_, spec_, TinyTokens(32));
+  ASSERT_TRUE(prompt.SaveTo(*Machine("a", server_.text())).ok());
+  const auto b = Machine("b", server_.text());
+  const StoreMatch match = Find(*b, prompt);
+  ASSERT_EQ(match.n_tokens_remote, 32);
+  std::ifstream maps("/proc/self/maps");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(maps, line);) lines.push_back(line);
+  for (const StoredBlock& block : match.blocks) {
+    EXPECT_TRUE(block.is_mapped);
+    const auto at = reinterpret_cast<std::uintptr_t>(block.payload.data());
+    const auto holds = [&](const std::string& line) {
+      unsigned long from = 0, to = 0;
+      return std::sscanf(line.c_str(), "%lx-%lx", &from, &to) == 2 &&
+             from <= at && at < to &&
+             line.find(dir_.path() + "/b/blocks/") != std::string::npos;
+    };
+    EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), holds));
+  }
+  ASSERT_TRUE(b->Drain(0).ok());
+  EXPECT_EQ(Find(*Machine("b", ""), prompt).n_tokens, 32);
+}
+
+// With no room for it here it serves all the same.
+TEST_F(SharedTier, AFullDirectoryStillServesWhatIsFetched) {
+  if (!server_.WaitUntilUp(server_.url())) GTEST_SKIP() << "no redis-server";
+  const TinyPrompt prompt(identity_, spec_, TinyTokens(64));
+  ASSERT_TRUE(prompt.SaveTo(*Machine("a", server_.text())).ok());
+  StoreOptions options;
+  options.remote_url = server_.text();
+  options.remote_deadline_ms = 20'000;
+  options.disk_budget_bytes = 10'000;
+  const auto store = KvStore::Open(dir_.path() + "/b", options).value();
+  const StoreMatch match = Find(*store, prompt);
+  EXPECT_EQ(match.n_tokens, 64);
+  EXPECT_TRUE(match.blocks.front().is_mapped);
+  EXPECT_FALSE(match.blocks.back().is_mapped);
+}
+
+TEST_F(SharedTier, WhatIsNotUploadedIsSaidOnce) {
+  if (!server_.WaitUntilUp(server_.url())) GTEST_SKIP() << "no redis-server";
+  const TinyPrompt prompt(identity_, spec_, TinyTokens(64));
+  const auto store = Machine("a", server_.text(), nullptr, /*deadline_ms=*/100);
+  ASSERT_TRUE(prompt.SaveTo(*store).ok());
+  EXPECT_TRUE(store->Drain(0).ok());
+  server_.Pause();
+  const TinyPrompt other(identity_, spec_, TinyTokens(64, 9));
+  ASSERT_TRUE(other.SaveTo(*store).ok());
+  const auto drained = store->Drain(0);
+  ASSERT_FALSE(drained.ok());
+  EXPECT_NE(drained.error().message.find("4 blocks were not uploaded"),
+            std::string::npos)
+      << drained.error().message;
+  EXPECT_TRUE(store->Drain(0).ok()) << "it was said";
+  server_.Continue();
+}
+
+TEST_F(SharedTier, ANodeOfAClusterIsRefusedByName) {
+  RedisServer node({"--cluster-enabled", "yes", "--cluster-config-file",
+                    dir_.path() + "/nodes.conf"});
+  for (int i = 0; i < 500; ++i) {  // it answers no EXISTS
+    if (RedisClient::Connect(node.url(), In(1000)).ok()) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  const TinyPrompt prompt(identity_, spec_, TinyTokens(32));
+  const auto store = Machine("a", node.text());
+  if (!RedisClient::Connect(node.url(), In(1000)).ok()) {
+    GTEST_SKIP() << "no redis-server with clusters";
+  }
+  const StoreMatch match = Find(*store, prompt);
+  ASSERT_EQ(match.warnings.size(), 1u);
+  EXPECT_NE(match.warnings[0].find("a node of a Redis cluster"),
+            std::string::npos)
+      << match.warnings[0];
 }
 
 TEST_F(SharedTier, LocalAndRemoteBlocksJoin) {
