@@ -323,6 +323,33 @@ TEST(Speculation, TheDraftModelsKvIsKeptInThePromptCacheToo) {
   }
 }
 
+TEST(Speculation, ADraftModelsPrefillCanBeStopped) {
+  std::vector<std::int32_t> ids;
+  for (int i = 0; i < 200; ++i) ids.push_back(3 + i * 37 % 500);
+  const auto engine = Open({.model_path = kStories260K,
+                            .n_threads = 1,
+                            .prefill_step_tokens = 16,
+                            .draft = kStories260K});
+  ASSERT_NE(engine, nullptr);
+  auto session = Synced(*engine, ids);
+  int n_calls = 0;
+  const auto stopped =
+      session->Generate(Greedy(8), nullptr, [&](int done, int total) {
+        EXPECT_EQ(total, 201);
+        return ++n_calls < 3 || done > 40;
+      });
+  ASSERT_TRUE(stopped.ok()) << stopped.error().message;
+  EXPECT_EQ(n_calls, 3);
+  EXPECT_EQ(stopped->stop, StopReason::kCaller);
+  EXPECT_EQ(stopped->token_ids.size(), 1u);
+  // The next turn goes on from there, with the draft.
+  ASSERT_TRUE(session->Sync(ids, nullptr).ok());
+  const auto whole = session->Generate(Greedy(8), nullptr);
+  ASSERT_TRUE(whole.ok());
+  EXPECT_EQ(whole->token_ids.size(), 8u);
+  EXPECT_EQ(whole->token_ids[0], stopped->token_ids[0]);
+}
+
 // The draft, here the same model, stores nothing that can be read without the
 // key.
 TEST(Speculation, ADraftModelKeepsItsKvUnderTheSameKey) {

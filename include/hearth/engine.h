@@ -119,8 +119,11 @@ class Session {
 
   // Samples from the state that Sync left. Token text arrives as soon as it is
   // complete. After the first token the prompt is handed to the prompt cache.
-  virtual Result<GenerateReport> Generate(const GenerateOptions& options,
-                                          const OnToken& on_token) = 0;
+  // A draft model reads the prompt then; `on_draft_prefill` is called between its
+  // steps as Sync's progress is, and false ends the generation.
+  virtual Result<GenerateReport> Generate(
+      const GenerateOptions& options, const OnToken& on_token,
+      const Progress& on_draft_prefill = nullptr) = 0;
 
   // The same without any KV cache: every token recomputes the whole sequence.
   virtual Result<GenerateReport> GenerateUncached(

@@ -112,7 +112,8 @@ void Turn(const ChatArgs& args, Conversation& conversation,
       user,
       {.n_tokens_max = args.n_tokens, .sampling = args.base.sampling},
       [&](int done, int total) {
-        progress->Update(done, total);
+        // A draft model reads the prompt after the first token.
+        if (progress.has_value()) progress->Update(done, total);
         return !Interrupted();
       },
       [&](const Token& token) {

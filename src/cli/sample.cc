@@ -113,7 +113,10 @@ Result<SampleReport> Run(const SampleArgs& args, Engine& engine,
       }));
     }
     for (const std::string& warning : report.sync.warnings) Note(warning);
-    HEARTH_ASSIGN(report.generate, session->Generate(generate, on_token));
+    HEARTH_ASSIGN(report.generate,
+                  session->Generate(generate, on_token, [](int, int) {
+                    return !Interrupted();
+                  }));
   }
   report.kv = session->Usage();
   if (!args.json && !args.quiet && ::isatty(STDOUT_FILENO) == 1) {

@@ -71,7 +71,7 @@ class ConversationImpl final : public Conversation {
       until_turn_ends.stop_text = source_.stop_text;
     }
     HEARTH_ASSIGN(report.generate,
-                  session_->Generate(until_turn_ends, on_token));
+                  session_->Generate(until_turn_ends, on_token, progress));
     session_->Persist();
     report.kv = session_->Usage();
 

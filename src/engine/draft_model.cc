@@ -21,7 +21,7 @@ class DraftModel final : public Drafter {
     const int n = std::min(request.n_tokens_max,
                            parts_.context_tokens - n_history + 1);
     if (n <= 0 || !Knows(request.tokens)) return {};
-    HEARTH_TRY(session_->Follow(request.tokens));
+    HEARTH_TRY(session_->Follow(request.tokens, request.progress));
     n_verified_ = n_history;
     while (true) {
       DraftToken draft;

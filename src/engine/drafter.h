@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/sampler.h"
+#include "hearth/engine.h"
 #include "hearth/result.h"
 
 namespace hearth {
@@ -29,6 +30,7 @@ struct DraftRequest {
   std::span<const float> hidden;
   int n_tokens_max;  // at least 1
   Sampler& sampler;
+  const Session::Progress& progress;  // of a long prefill; may be empty
 };
 
 // Of one session. Follows its history by itself: each request may go on from
@@ -38,7 +40,8 @@ class Drafter {
   virtual ~Drafter() = default;
 
   virtual bool needs_hidden() const { return false; }
-  // Appends up to n_tokens_max guesses for what follows `tokens`.
+  // Appends up to n_tokens_max guesses for what follows `tokens`. kCancelled when
+  // request.progress said so.
   virtual Result<void> Propose(const DraftRequest& request,
                                std::vector<DraftToken>& drafts) = 0;
   virtual Result<std::unique_ptr<Drafter>> Fork() = 0;

@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
+#include "base/stopwatch.h"
 #include "engine/sampler.h"
-#include "engine/stopwatch.h"
 #include "hearth/engine.h"
 #include "text/tokenizer.h"
 
@@ -37,6 +37,7 @@ class Emitter {
     return Emit(sampler_.Sample(logits));
   }
 
+  void StopForCaller() { report_.stop = StopReason::kCaller; }
   void StopForContext() { report_.stop = StopReason::kContext; }
   GenerateReport Finish();
 

@@ -62,7 +62,6 @@ class PromptCache {
                                                 int n_tokens) const;
 
   // Stored blocks are decrypted into memory instead of mapped.
-  bool encrypted() const { return vault_ != nullptr; }
   const char* TierOf(const StoreMatch& match) const {
     if (!file_.empty()) return "file";
     return match.n_tokens_remote > 0 ? "remote" : "disk";

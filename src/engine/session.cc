@@ -1,3 +1,4 @@
+#include "base/stopwatch.h"
 #include "engine/session.h"
 
 #include <algorithm>
@@ -5,7 +6,6 @@
 #include <utility>
 
 #include "engine/emitter.h"
-#include "engine/stopwatch.h"
 
 namespace hearth {
 namespace {
@@ -57,16 +57,10 @@ int SessionImpl::Restore(std::span<const std::int32_t> tokens, int n_have,
   if (match.n_tokens > n_have) {
     // Into a new sequence: a failed load never touches the live one.
     auto restored = parts_.NewSequence();
-    const std::size_t n_mapped =
-        parts_.prompt_cache->encrypted()
-            ? 0
-            : match.blocks.size() - static_cast<std::size_t>(
-                                        match.n_tokens_remote /
-                                        parts_.spec.block_tokens);
     std::uint64_t fetched_bytes = 0;
     for (std::size_t i = 0; restored.ok() && i < match.blocks.size(); ++i) {
       StoredBlock& block = match.blocks[i];
-      if (i >= n_mapped) fetched_bytes += block.payload.size();
+      if (!block.is_mapped) fetched_bytes += block.payload.size();
       const auto appended = (*restored)->AppendStored(
           block.payload, block.n_tokens, std::move(block.owner));
       if (!appended.ok()) restored = appended.error();
@@ -167,8 +161,9 @@ Result<SyncReport> SessionImpl::Sync(std::span<const std::int32_t> tokens,
   return report;
 }
 
-Result<GenerateReport> SessionImpl::Generate(const GenerateOptions& options,
-                                             const OnToken& on_token) {
+Result<GenerateReport> SessionImpl::Generate(
+    const GenerateOptions& options, const OnToken& on_token,
+    const Progress& on_draft_prefill) {
   HEARTH_TRY(CheckSampling(options.sampling));
   if (logits_.empty()) {
     return {Code::kInvalidArgument, "nothing to continue: call Sync first"};
@@ -191,20 +186,27 @@ Result<GenerateReport> SessionImpl::Generate(const GenerateOptions& options,
       emitter.StopForContext();
       break;
     }
-    HEARTH_ASSIGN(id, GoOn(*id, options, emitter));
+    auto next = GoOn(*id, options, on_draft_prefill, emitter);
+    if (!next.ok() && next.error().code == Code::kCancelled) {
+      emitter.StopForCaller();
+      break;
+    }
+    HEARTH_ASSIGN(id, std::move(next));
   }
   return emitter.Finish();
 }
 
 Result<std::optional<std::int32_t>> SessionImpl::GoOn(
-    std::int32_t id, const GenerateOptions& options, Emitter& emitter) {
+    std::int32_t id, const GenerateOptions& options,
+    const Progress& on_draft_prefill, Emitter& emitter) {
   HEARTH_TRY(MakeRoom(sequence_->n_tokens() + 1 +
                       (speculation_ ? parts_.options.draft_tokens : 0)));
   parts_.pool->UseThreads(parts_.n_threads());
   if (speculation_ != nullptr) {
     return speculation_->Step(id, options.speculate,
                               {*parts_.forward, *sequence_, tokens_, logits_,
-                               hidden_, parts_.context_tokens},
+                               hidden_, parts_.context_tokens,
+                               on_draft_prefill},
                               emitter);
   }
   HEARTH_TRY(Append(id));
@@ -218,11 +220,12 @@ Result<void> SessionImpl::Append(std::int32_t token) {
   return {};
 }
 
-Result<void> SessionImpl::Follow(std::span<const std::int32_t> tokens) {
+Result<void> SessionImpl::Follow(std::span<const std::int32_t> tokens,
+                                 const Progress& progress) {
   const int n_common = std::min(CommonPrefix(tokens_, tokens),
                                 static_cast<int>(tokens.size()) - 1);
   if (static_cast<int>(tokens.size()) - n_common > parts_.spec.block_tokens) {
-    HEARTH_TRY(Sync(tokens, nullptr));
+    HEARTH_TRY(Sync(tokens, progress));
     SavePrompt();
     return {};
   }

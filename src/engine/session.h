@@ -70,7 +70,8 @@ class SessionImpl final : public Session, private KvHolder {
   Result<SyncReport> Sync(std::span<const std::int32_t> tokens,
                           const Progress& progress) override;
   Result<GenerateReport> Generate(const GenerateOptions& options,
-                                  const OnToken& on_token) override;
+                                  const OnToken& on_token,
+                                  const Progress& on_draft_prefill) override;
   Result<GenerateReport> GenerateUncached(std::span<const std::int32_t> prompt,
                                           const GenerateOptions& options,
                                           const OnToken& on_token) override;
@@ -84,8 +85,10 @@ class SessionImpl final : public Session, private KvHolder {
   void Speculate(std::unique_ptr<Drafter> drafter);
 
   // --- For a draft model: a sequence that another one leads ------------------
-  // Sync that asks the prompt cache only when more than a block is missing.
-  Result<void> Follow(std::span<const std::int32_t> tokens);
+  // Sync that asks the prompt cache, and `progress`, only when more than a block is
+  // missing.
+  Result<void> Follow(std::span<const std::int32_t> tokens,
+                      const Progress& progress);
   Result<void> Append(std::int32_t token);
   std::span<const float> logits() const { return logits_; }
   Result<std::unique_ptr<SessionImpl>> ForkImpl();
@@ -110,6 +113,7 @@ class SessionImpl final : public Session, private KvHolder {
   // Appends `id`, emits what follows; see Speculation::Step.
   Result<std::optional<std::int32_t>> GoOn(std::int32_t id,
                                            const GenerateOptions& options,
+                                           const Progress& on_draft_prefill,
                                            Emitter& emitter);
   // Hands the first `n_tokens` to the prompt cache, with a manifest.
   void Save(std::size_t n_tokens);

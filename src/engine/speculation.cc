@@ -63,7 +63,8 @@ Result<void> Speculation::Draft(std::int32_t id, const LiveSequence& live,
   if (n <= 0) return {};
   live.tokens.push_back(id);
   const auto proposed =
-      drafter_->Propose({live.tokens, live.hidden, n, emitter.sampler()},
+      drafter_->Propose({live.tokens, live.hidden, n, emitter.sampler(),
+                         live.on_draft_prefill},
                         drafts_);
   live.tokens.pop_back();
   return proposed;

@@ -41,6 +41,7 @@ struct LiveSequence {
   std::vector<float>& logits;         // of the last of them
   std::vector<float>& hidden;         // what they were computed from
   int context_tokens;
+  const Session::Progress& on_draft_prefill;
 };
 
 class Speculation {

@@ -10,7 +10,7 @@ std::vector<std::int32_t> Lookup(const std::vector<std::int32_t>& tokens,
   auto drafter = *MakePromptLookup()->NewDrafter();
   Sampler sampler({.temperature = 0});
   std::vector<DraftToken> drafts;
-  EXPECT_TRUE(drafter->Propose({tokens, {}, n, sampler}, drafts).ok());
+  EXPECT_TRUE(drafter->Propose({tokens, {}, n, sampler, nullptr}, drafts).ok());
   std::vector<std::int32_t> ids;
   for (const DraftToken& draft : drafts) ids.push_back(draft.id);
   return ids;
