@@ -200,4 +200,22 @@ inline bool SameState(const State& a, const State& b) {
          SameBits(a.acc, b.acc);
 }
 
+// Whether every row of `among` is what it is when it is attended to alone.
+inline ::testing::AssertionResult SameAlone(
+    const Kernels& kernels, std::span<const float> q, int head_dim,
+    const KvTile& tile, const std::vector<int>& begin,
+    const std::vector<int>& visible, const State& among) {
+  const auto dim = static_cast<std::size_t>(head_dim);
+  for (std::size_t r = 0; r < begin.size(); ++r) {
+    State alone(1, head_dim);
+    Attend(kernels, q.subspan(r * dim, dim), head_dim, tile, begin[r],
+           {visible[r]}, &alone);
+    if (alone.max[0] != among.max[r] || alone.sum[0] != among.sum[r] ||
+        !SameBits(alone.acc, std::span(among.acc).subspan(r * dim, dim))) {
+      return ::testing::AssertionFailure() << kernels.isa << " row " << r;
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
 }  // namespace hearth::kernels_testing

@@ -49,12 +49,7 @@ Result<PromptFileParts> EncodeBundle(const KvIdentity& identity,
                                      const KvSpec& spec,
                                      std::span<const std::int32_t> tokens,
                                      std::span<const BlockToSave> blocks) {
-  PromptHeader header;
-  header.model_id = identity.model_id;
-  header.format_id = identity.format_id;
-  header.root_id = RootId(identity);
-  header.block_tokens = spec.block_tokens;
-  header.model_name = identity.model_name;
+  PromptHeader header = HeaderOf(identity, spec);
   const auto step = static_cast<std::size_t>(spec.block_tokens);
   const auto chain = ChainIds(identity, tokens, spec.block_tokens);
   if (blocks.size() != chain.size()) {

@@ -257,12 +257,7 @@ Result<void> DirStore::SaveManifest(const KvIdentity& identity,
   HEARTH_ASSIGN(const Directory root, RootToWrite());
   HEARTH_ASSIGN(const Directory prompts, root.MakeSub(kPromptsName));
   HEARTH_ASSIGN(const Directory blocks, root.MakeSub(kBlocksName));
-  PromptHeader header;
-  header.model_id = identity.model_id;
-  header.format_id = identity.format_id;
-  header.root_id = RootId(identity);
-  header.block_tokens = spec.block_tokens;
-  header.model_name = identity.model_name;
+  PromptHeader header = HeaderOf(identity, spec);
   const auto chain = ChainIds(identity, tokens, spec.block_tokens);
   const auto step = static_cast<std::size_t>(spec.block_tokens);
   for (std::size_t i = 0; i < chain.size(); ++i) {

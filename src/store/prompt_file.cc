@@ -90,6 +90,16 @@ const Digest& PromptHeader::ParentOf(std::size_t index) const {
   return index == 0 ? root_id : entries[index - 1].id;
 }
 
+PromptHeader HeaderOf(const KvIdentity& identity, const KvSpec& spec) {
+  PromptHeader header;
+  header.model_id = identity.model_id;
+  header.format_id = identity.format_id;
+  header.root_id = RootId(identity);
+  header.block_tokens = spec.block_tokens;
+  header.model_name = identity.model_name;
+  return header;
+}
+
 Result<PromptFileParts> EncodePromptFile(PromptHeader header,
                                          std::vector<PromptImage> images) {
   if (header.model_name.size() > kPromptNameBytesMax) {

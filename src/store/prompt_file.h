@@ -76,6 +76,9 @@ struct PromptHeader {
   bool holds_images() const { return entries.front().image_at != 0; }
 };
 
+// The header of a prompt of this identity, without entries.
+PromptHeader HeaderOf(const KvIdentity& identity, const KvSpec& spec);
+
 // An image to be written.
 struct PromptImage {
   std::vector<std::byte> header;  // EncodeBlockHeader
