@@ -125,9 +125,9 @@ void RunAttention(benchmark::State& state, KvFormat format, int head_dim,
       tile.key_params = tile.value_params =
           reinterpret_cast<const std::byte*>(params.data());
       tile.n_tokens = tile.stride = kStride;
-      kernels.attend_tile(q.data(), n_rows, head_dim, tile,
-                          begin.data(), visible.data(), 0.0f, max.data(),
-                          sum.data(), acc.data(), scratch.get());
+      kernels.attend_tile(q.data(), n_rows, head_dim, tile, begin.data(),
+                          visible.data(), 0.0f, max.data(), sum.data(),
+                          acc.data(), scratch.get());
     }
     benchmark::DoNotOptimize(acc.data());
   }
@@ -196,9 +196,8 @@ void RegisterAll() {
       }
     }
   }
-  for (const KvFormat format :
-       {KvFormat::kF16, KvFormat::kBF16, KvFormat::kF32, KvFormat::kInt8,
-        KvFormat::kInt4}) {
+  for (const KvFormat format : {KvFormat::kF16, KvFormat::kBF16, KvFormat::kF32,
+                                KvFormat::kInt8, KvFormat::kInt4}) {
     for (const int head_dim : {64, 128}) {
       for (const int rows : {1, 4, 7, 64}) {
         const std::string name = "attend/" + std::string(NameOf(format)) +

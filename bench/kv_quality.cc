@@ -43,7 +43,8 @@ Result<std::vector<Quality>> Measure(const std::string& model,
   const auto context = static_cast<std::size_t>(
       std::min(1024, engines[0]->info().context_length));
   const auto vocab = static_cast<std::size_t>(engines[0]->info().vocab_size);
-  const std::size_t n = std::min(ids.size(), static_cast<std::size_t>(n_tokens));
+  const std::size_t n =
+      std::min(ids.size(), static_cast<std::size_t>(n_tokens));
   for (std::size_t first = 0; first + context <= n; first += context) {
     const auto window = std::span(ids).subspan(first, context);
     HEARTH_ASSIGN(const auto reference, engines[0]->Logits(window, {}));
@@ -79,17 +80,21 @@ int Run(const std::string& path, const std::string& model, int n_tokens) {
     return 1;
   }
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const std::vector<Storage> storages = {
-      {KvStorage::kFp32, KvStorage::kFp32}, {KvStorage::kFp16, KvStorage::kFp16},
-      {KvStorage::kBf16, KvStorage::kBf16}, {KvStorage::kInt8, KvStorage::kInt8},
-      {KvStorage::kInt8, KvStorage::kInt4}, {KvStorage::kInt4, KvStorage::kInt8},
-      {KvStorage::kInt4, KvStorage::kInt4}};
+  const std::vector<Storage> storages = {{KvStorage::kFp32, KvStorage::kFp32},
+                                         {KvStorage::kFp16, KvStorage::kFp16},
+                                         {KvStorage::kBf16, KvStorage::kBf16},
+                                         {KvStorage::kInt8, KvStorage::kInt8},
+                                         {KvStorage::kInt8, KvStorage::kInt4},
+                                         {KvStorage::kInt4, KvStorage::kInt8},
+                                         {KvStorage::kInt4, KvStorage::kInt4}};
   const auto measured = Measure(model, text, n_tokens, storages);
   if (!measured.ok()) {
     std::fprintf(stderr, "%s\n", measured.error().message.c_str());
     return 1;
   }
-  std::printf("| keys | values | KL mean | KL 99 %% | same first choice | nats/token |\n");
+  std::printf(
+      "| keys | values | KL mean | KL 99 %% | same first choice | nats/token "
+      "|\n");
   std::printf("|---|---|---|---|---|---|\n");
   for (std::size_t f = 0; f < storages.size(); ++f) {
     const Quality& q = (*measured)[f];

@@ -50,8 +50,8 @@ double SecondsSince(Clock::time_point start) {
 #define HEARTH_TWELVE(X) \
   X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
 #define HEARTH_START(i) auto a##i = kZero;
-#define HEARTH_STEP(i)       \
-  a##i = HEARTH_OP(a##i);    \
+#define HEARTH_STEP(i)    \
+  a##i = HEARTH_OP(a##i); \
   asm volatile("" : "+v"(a##i));
 #define HEARTH_CHAINS(target_name, zero)                          \
   __attribute__((target(target_name))) void Run(std::int64_t n) { \
@@ -147,15 +147,15 @@ double PeakRate(const Peak& peak, int n_threads) {
   constexpr std::int64_t kSteps = 20'000'000;
   double best = 0;
   for (int round = 0; round < kRounds; ++round) {
-    const double seconds =
-        OnThreads(n_threads, [&](int) { peak.run(kSteps); });
-    best = std::max(best, peak.operations * kChains * kSteps * n_threads /
-                              seconds);
+    const double seconds = OnThreads(n_threads, [&](int) { peak.run(kSteps); });
+    best = std::max(best,
+                    peak.operations * kChains * kSteps * n_threads / seconds);
   }
   return best;
 }
 
-// --- Memory -------------------------------------------------------------------
+// --- Memory
+// -------------------------------------------------------------------
 std::uint64_t SumOf(const std::uint64_t* p, std::size_t n) {
   std::uint64_t sum[8] = {};
   for (std::size_t i = 0; i + 64 <= n; i += 64) {
@@ -180,8 +180,8 @@ class Memory {
     constexpr std::size_t kHugePage = std::size_t{2} << 20;
     size = (size + kHugePage - 1) / kHugePage * kHugePage;
     size_ = size / 8;
-    data_.reset(static_cast<std::uint64_t*>(
-        std::aligned_alloc(kHugePage, size)));
+    data_.reset(
+        static_cast<std::uint64_t*>(std::aligned_alloc(kHugePage, size)));
     if (huge_pages) AdviseHugePages(data_.get(), size);
     for (std::size_t i = 0; i < size_; ++i) {
       data_.get()[i] = i * 0x9e3779b97f4a7c15u;
@@ -204,12 +204,14 @@ double ReadRate(std::span<const std::uint64_t> memory, int n_threads) {
     const double seconds = OnThreads(n_threads, [&](int t) {
       sink = SumOf(memory.data() + static_cast<std::size_t>(t) * part, part);
     });
-    best = std::max(best, 8.0 * static_cast<double>(part) * n_threads / seconds);
+    best =
+        std::max(best, 8.0 * static_cast<double>(part) * n_threads / seconds);
   }
   return best;
 }
 
-// --- Files ---------------------------------------------------------------------
+// --- Files
+// ---------------------------------------------------------------------
 struct FileRates {
   double disk_read = 0, page_cache_read = 0, page_cache_mapped = 0;
 };
@@ -218,8 +220,8 @@ double ReadFile(int fd, std::vector<std::byte>& buffer) {
   std::uint64_t total = 0;
   const auto start = Clock::now();
   while (true) {
-    const ssize_t n = ::pread(fd, buffer.data(), buffer.size(),
-                              static_cast<off_t>(total));
+    const ssize_t n =
+        ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(total));
     if (n <= 0) break;
     total += static_cast<std::uint64_t>(n);
   }
@@ -323,7 +325,8 @@ int main(int argc, char** argv) {
     } else if (word == "--dir" && value != nullptr) {
       options.dir = value;
     } else if (word == "--megabytes" && value != nullptr) {
-      options.megabytes = static_cast<std::size_t>(std::max(64, std::atoi(value)));
+      options.megabytes =
+          static_cast<std::size_t>(std::max(64, std::atoi(value)));
     } else {
       std::fprintf(stderr,
                    "usage: limits [--json] [--threads N] [--dir D] "

@@ -25,9 +25,9 @@ double Now() {
 
 hearth::Result<void> Time(const std::string& model, const std::string& prompt,
                           double temperature, const std::string& draft) {
-  HEARTH_ASSIGN(auto engine, hearth::Engine::Open({.model_path = model,
-                                                   .n_threads = 1,
-                                                   .draft = draft}));
+  HEARTH_ASSIGN(auto engine,
+                hearth::Engine::Open(
+                    {.model_path = model, .n_threads = 1, .draft = draft}));
   HEARTH_ASSIGN(const auto ids, engine->codec().Encode(prompt, true));
   double best = 1e9;
   hearth::GenerateReport report;
@@ -35,16 +35,16 @@ hearth::Result<void> Time(const std::string& model, const std::string& prompt,
     HEARTH_ASSIGN(auto session, engine->NewSession());
     HEARTH_ASSIGN(const auto sync, session->Sync(ids, nullptr));
     double start = 0;
-    HEARTH_ASSIGN(report,
-                  session->Generate({.n_tokens_max = 200,
-                                     .ignore_eos = true,
-                                     .sampling = {.temperature = temperature,
-                                                  .top_p = 0.9,
-                                                  .seed = 5}},
-                                    [&](const hearth::Token&) {
-                                      if (start == 0) start = Now();
-                                      return true;
-                                    }));
+    HEARTH_ASSIGN(
+        report,
+        session->Generate(
+            {.n_tokens_max = 200,
+             .ignore_eos = true,
+             .sampling = {.temperature = temperature, .top_p = 0.9, .seed = 5}},
+            [&](const hearth::Token&) {
+              if (start == 0) start = Now();
+              return true;
+            }));
     best = std::min(best, Now() - start);
   }
   const double n = static_cast<double>(report.token_ids.size()) - 1;

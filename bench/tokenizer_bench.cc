@@ -17,9 +17,9 @@
 
 #include "base/file.h"
 #include "testing/gguf_vocab_file.h"
-#include "text/compiled_vocab.h"
-#include "text/gguf_vocab.h"
-#include "text/tokenizer_json.h"
+#include "text/bpe/compiled_vocab.h"
+#include "text/gguf/gguf_vocab.h"
+#include "text/json/tokenizer_json.h"
 
 namespace {
 

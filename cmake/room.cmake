@@ -5,13 +5,28 @@ function(_hearth_sources out dir pattern)
   set(${out} ${files} PARENT_SCOPE)
 endfunction()
 
+file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/generated/hearth_test_paths.h CONTENT
+"#pragma once
+#define HEARTH_TEST_DATA \"${CMAKE_SOURCE_DIR}/tests/data\"
+#define HEARTH_SHARED \"${CMAKE_SOURCE_DIR}/../shared\"
+#define HEARTH_PROGRAM \"$<TARGET_FILE:hearth>\"
+")
+
+# Headers that most of a target's files read and that take seconds each are read
+# once. Debug builds alone: there a change is tried many times a day.
+function(_hearth_precompile target)
+  if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
+endfunction()
+
 function(_hearth_test target)
   add_executable(${target} ${ARGN})
+  _hearth_precompile(${target} <gmock/gmock.h> <gtest/gtest.h> <string> <vector>)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
-  target_compile_definitions(${target} PRIVATE
-    HEARTH_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data"
-    HEARTH_SHARED="${CMAKE_SOURCE_DIR}/../shared"
-    HEARTH_PROGRAM="$<TARGET_FILE:hearth>")
+  # Places of this checkout, for the tests that ask: as a header and not as
+  # definitions, so that a compiler cache serves several checkouts.
+  target_include_directories(${target} PRIVATE ${CMAKE_BINARY_DIR}/generated)
   # The default, 5 seconds to list the tests, is short for a busy machine.
   gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
                        PROPERTIES TIMEOUT 900)
@@ -58,7 +73,7 @@ function(hearth_cross_room_tests)
   _hearth_sources(tests tests "*_test.cc")
   if(tests)
     _hearth_test(hearth_cross_test ${tests})
-    target_link_libraries(hearth_cross_test PRIVATE hearth_engine hearth_flags
+    target_link_libraries(hearth_cross_test PRIVATE hearth_convert hearth_flags
                           GTest::gtest GTest::gmock GTest::gtest_main)
     add_dependencies(hearth_cross_test hearth)
   endif()
@@ -77,7 +92,7 @@ function(hearth_fuzz_targets)
     add_executable(${name} ${source})
     add_dependencies(fuzzers ${name})
     target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src)
-    target_link_libraries(${name} PRIVATE hearth_engine hearth_flags)
+    target_link_libraries(${name} PRIVATE hearth_convert hearth_flags)
     if(HEARTH_SANITIZE STREQUAL "fuzzer")
       target_link_options(${name} PRIVATE -fsanitize=fuzzer)
       set(work ${CMAKE_BINARY_DIR}/fuzz-work/${short})
@@ -102,7 +117,7 @@ function(hearth_benches)
     get_filename_component(name ${source} NAME_WE)
     add_executable(${name} ${source})
     target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src)
-    target_link_libraries(${name} PRIVATE hearth_engine hearth_flags
+    target_link_libraries(${name} PRIVATE hearth_convert hearth_flags
                           benchmark::benchmark)
   endforeach()
   add_executable(limits ${CMAKE_SOURCE_DIR}/bench/limits.cc)

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cache/kv_layout.h"
-#include "store/block_image.h"
+#include "store/format/block_image.h"
 
 namespace {
 

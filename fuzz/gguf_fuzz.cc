@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <span>
 
-#include "model/io/gguf.h"
-#include "model/io/gguf_model.h"
+#include "formats/gguf/gguf.h"
+#include "formats/gguf/gguf_model.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "model/io/heads_file.h"
+#include "formats/tinygpt/heads_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
                                       std::size_t size) {

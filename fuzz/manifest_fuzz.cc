@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "store/block_image.h"
-#include "store/prompt_file.h"
+#include "store/format/block_image.h"
+#include "store/format/prompt_file.h"
 
 namespace {
 

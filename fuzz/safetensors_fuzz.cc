@@ -5,8 +5,8 @@
 #include <span>
 
 #include "base/json.h"
-#include "model/io/huggingface.h"
-#include "model/io/safetensors.h"
+#include "formats/huggingface/huggingface.h"
+#include "formats/huggingface/safetensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
                                       std::size_t size) {

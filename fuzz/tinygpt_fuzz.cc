@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "model/io/tinygpt.h"
+#include "formats/tinygpt/tinygpt.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
                                       std::size_t size) {

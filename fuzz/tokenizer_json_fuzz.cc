@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "text/compiled_vocab.h"
-#include "text/tokenizer_json.h"
+#include "text/bpe/compiled_vocab.h"
+#include "text/json/tokenizer_json.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
                                       std::size_t size) {

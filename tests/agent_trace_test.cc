@@ -36,11 +36,11 @@ std::optional<std::uint64_t> BytesWritten() {
   return std::nullopt;
 }
 
-// R51: 50 turns of an agent, each as in a process of its own. What was computed is
-// never computed again, and what was written is not written again: all bytes of
-// blocks, manifests, notes and memos together. A token of this model has 1,280 bytes of
-// keys and values, so headers weigh here; StorePieces.R51_... holds a model of real
-// size to 1.1.
+// R51: 50 turns of an agent, each as in a process of its own. What was computed
+// is never computed again, and what was written is not written again: all bytes
+// of blocks, manifests, notes and memos together. A token of this model has
+// 1,280 bytes of keys and values, so headers weigh here; StorePieces.R51_...
+// holds a model of real size to 1.1.
 TEST(AgentTrace, R51_FiftyTurnsWithRestartsComputeAndWriteOnlyWhatIsNew) {
   TempDir dir;
   EngineOptions options = WithDir(dir.path() + "/s");
@@ -60,10 +60,10 @@ TEST(AgentTrace, R51_FiftyTurnsWithRestartsComputeAndWriteOnlyWhatIsNew) {
     ASSERT_TRUE(sync.ok()) << sync.error().message;
     EXPECT_TRUE(sync->warnings.empty());
     n_computed += sync->prompt_tokens - sync->reused_tokens;
-    const auto answer = session->Generate(
-        {.n_tokens_max = kAnswer, .ignore_eos = true,
-         .sampling = {.temperature = 0}},
-        nullptr);
+    const auto answer = session->Generate({.n_tokens_max = kAnswer,
+                                           .ignore_eos = true,
+                                           .sampling = {.temperature = 0}},
+                                          nullptr);
     ASSERT_TRUE(answer.ok());
     n_computed += kAnswer - 1;
     history.insert(history.end(), answer->token_ids.begin(),
@@ -77,10 +77,11 @@ TEST(AgentTrace, R51_FiftyTurnsWithRestartsComputeAndWriteOnlyWhatIsNew) {
   const std::uint64_t written = *BytesWritten() - *written_before;
   EXPECT_LE(written, kv_bytes * 12 / 10);
   EXPECT_GE(written, kv_bytes) << "what was not written cannot be reused";
-  std::printf("%d tokens computed for %d new ones; %llu bytes written for %llu "
-              "of KV\n",
-              n_computed, n_new, static_cast<unsigned long long>(written),
-              static_cast<unsigned long long>(kv_bytes));
+  std::printf(
+      "%d tokens computed for %d new ones; %llu bytes written for %llu "
+      "of KV\n",
+      n_computed, n_new, static_cast<unsigned long long>(written),
+      static_cast<unsigned long long>(kv_bytes));
 }
 
 // R70, R4: two prompts that take turns, a third way to go on, and back.
@@ -123,11 +124,12 @@ TEST(KvRamBudget, R88_IsHeldRefusedAndFreedByIdleSessions) {
   const auto too_much = first->Sync(Ids(700, 1), nullptr);
   ASSERT_FALSE(too_much.ok());
   EXPECT_EQ(too_much.error().code, Code::kResourceFull);
-  EXPECT_NE(too_much.error().message.find("--kv-ram-budget"), std::string::npos);
+  EXPECT_NE(too_much.error().message.find("--kv-ram-budget"),
+            std::string::npos);
   EXPECT_EQ(held(*first), 0u) << "refused before anything was allocated";
 
-  const GenerateOptions few{.n_tokens_max = 4, .ignore_eos = true,
-                            .sampling = {.temperature = 0}};
+  const GenerateOptions few{
+      .n_tokens_max = 4, .ignore_eos = true, .sampling = {.temperature = 0}};
   ASSERT_TRUE(first->Sync(Ids(380, 1), nullptr).ok());
   const auto second = engine->NewSession().value();
   EXPECT_FALSE(second->Sync(Ids(380, 2), nullptr).ok()) << "first is in use";

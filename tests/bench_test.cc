@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "hearth_test_paths.h"
 #include "testing/model_paths.h"
 #include "testing/temp_dir.h"
 
@@ -55,7 +56,8 @@ TEST(Bench, WarmStartComputesNothingTwice) {
   TempDir dir;
   const Json json = Bench("warm-start " + kStories260K +
                           " --lengths 20,70 -r 1 --decode 2 "
-                          "--drop-page-cache --dir " + dir.path());
+                          "--drop-page-cache --dir " +
+                          dir.path());
   ASSERT_EQ(json["lengths"].size(), 2u);
   for (const Json& length : json["lengths"]) {
     const int n = length["prompt_tokens"];
@@ -67,7 +69,8 @@ TEST(Bench, WarmStartComputesNothingTwice) {
 }
 
 TEST(Bench, MemoryCountsTheSameTokensInEveryWayOfGrowing) {
-  const Json json = Bench("memory " + kStories260K + " --lengths 16,130 --kv fp32");
+  const Json json =
+      Bench("memory " + kStories260K + " --lengths 16,130 --kv fp32");
   ASSERT_EQ(json["rows"].size(), 6u);
   const Json& first = json["rows"][1];
   for (const Json& row : json["rows"]) {

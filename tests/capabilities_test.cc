@@ -6,7 +6,9 @@
 #include <map>
 #include <string>
 
+#include "hearth/convert.h"
 #include "hearth/engine.h"
+#include "hearth_test_paths.h"
 #include "testing/temp_dir.h"
 
 namespace hearth {
@@ -45,8 +47,7 @@ Result<void> Use(EngineOptions options, const std::string& store) {
   return {};
 }
 
-EngineOptions OptionsFor(const std::string& capability,
-                         const ModelInfo& info) {
+EngineOptions OptionsFor(const std::string& capability, const ModelInfo& info) {
   EngineOptions options;
   if (capability.rfind("kv ", 0) == 0) {
     options.kv_storage = *KvStorageNamed(capability.substr(3));
@@ -77,9 +78,9 @@ void Walk(const std::string& path) {
       EXPECT_EQ(used.error().message, c.note);
     }
   }
-  for (const char* name : {"kv fp32", "kv int8", "kv int4", "native window",
-                           "sinks + window", "shared KV",
-                           "fork, rewind, persist", "speculation"}) {
+  for (const char* name :
+       {"kv fp32", "kv int8", "kv int4", "native window", "sinks + window",
+        "shared KV", "fork, rewind, persist", "speculation"}) {
     EXPECT_EQ(seen[name], 1) << name;
   }
 }

@@ -1,12 +1,11 @@
 // Conversations: token ids are the history, and they outlive the process.
-#include "hearth/chat.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <string>
 
 #include "base/file.h"
+#include "hearth/chat.h"
 #include "testing/model_paths.h"
 #include "testing/temp_dir.h"
 
@@ -19,17 +18,17 @@ const GenerateOptions kGreedy{.n_tokens_max = 24,
 // A template in the manner of ChatML, for a model that has none.
 std::string WriteTemplate(const TempDir& dir) {
   const std::string path = dir.path() + "/turns.jinja";
-  std::ofstream(path) << "{% for m in messages %}[{{ m.role }}] {{ m.content }}"
-                         "{{ '\\n' }}{% endfor %}"
-                         "{% if add_generation_prompt %}[assistant] {% endif %}";
+  std::ofstream(path)
+      << "{% for m in messages %}[{{ m.role }}] {{ m.content }}"
+         "{{ '\\n' }}{% endfor %}"
+         "{% if add_generation_prompt %}[assistant] {% endif %}";
   return path;
 }
 
 std::unique_ptr<Engine> OpenEngine(const std::string& cache_dir) {
-  auto engine = Engine::Open(
-      {.model_path = kHfLlama,
-       .prompt_cache_dir = cache_dir,
-       .cache_always = true});
+  auto engine = Engine::Open({.model_path = kHfLlama,
+                              .prompt_cache_dir = cache_dir,
+                              .cache_always = true});
   EXPECT_TRUE(engine.ok()) << engine.error().message;
   return std::move(*engine);
 }
@@ -37,8 +36,8 @@ std::unique_ptr<Engine> OpenEngine(const std::string& cache_dir) {
 TEST(Conversation, EveryTurnReusesTheWholeHistory) {
   TempDir dir;
   auto engine = OpenEngine("");
-  auto talk = *OpenConversation(*engine, {.template_path = WriteTemplate(dir),
-                                          .system = "Be brief."});
+  auto talk = *OpenConversation(
+      *engine, {.template_path = WriteTemplate(dir), .system = "Be brief."});
   int held = 0;
   for (const char* text : {"Tell me of the sea.", "And then?", "Who was it?"}) {
     const auto turn = talk->Turn(text, kGreedy, nullptr, nullptr);
@@ -107,7 +106,8 @@ TEST(Conversation, ModelWithoutATemplateIsRefusedWithTheRemedy) {
 TEST(Generate, StopTextEndsTheAnswerAndIsNeverShown) {
   auto engine = Engine::Open({});
   ASSERT_TRUE(engine.ok());
-  const auto ids = *(*engine)->codec().Encode("Once upon a time there was", true);
+  const auto ids =
+      *(*engine)->codec().Encode("Once upon a time there was", true);
   const auto text_with = [&](const std::string& stop, std::string& streamed) {
     auto session = *(*engine)->NewSession();
     EXPECT_TRUE(session->Sync(ids, nullptr).ok());
@@ -128,7 +128,8 @@ TEST(Generate, StopTextEndsTheAnswerAndIsNeverShown) {
   EXPECT_EQ(text_with(stop, streamed), want);
   EXPECT_EQ(streamed, want);
   streamed.clear();
-  EXPECT_EQ(text_with("@@@@", streamed), whole) << "held text is given at the end";
+  EXPECT_EQ(text_with("@@@@", streamed), whole)
+      << "held text is given at the end";
   EXPECT_EQ(streamed, whole);
 }
 
@@ -138,9 +139,9 @@ TEST(Conversation, EmbeddedModelTalksInSingleLines) {
   auto talk = OpenConversation(**engine, {});
   ASSERT_TRUE(talk.ok()) << talk.error().message;
   for (const char* text : {"Hello there!", "What is your name?"}) {
-    const auto turn = (*talk)->Turn(text, {.n_tokens_max = 200,
-                                           .sampling = {.temperature = 0}},
-                                    nullptr, nullptr);
+    const auto turn = (*talk)->Turn(
+        text, {.n_tokens_max = 200, .sampling = {.temperature = 0}}, nullptr,
+        nullptr);
     ASSERT_TRUE(turn.ok());
     EXPECT_EQ(turn->generate.text.find('\n'), std::string::npos);
   }

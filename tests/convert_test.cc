@@ -145,7 +145,8 @@ TEST(Convert, TinygptToHuggingFaceAndBack) {
     const std::string back = hf + ".tinygpt";
     // The built-in model has no path; its file is part of the repository.
     const std::string from =
-        in.empty() ? kTestData + "/../../models/hearth-stories-10m.tinygpt" : in;
+        in.empty() ? kTestData + "/../../models/hearth-stories-10m.tinygpt"
+                   : in;
     for (const auto& [a, b] : {std::pair(from, hf), std::pair(hf, back)}) {
       const auto report = ConvertModel(a, b);
       ASSERT_TRUE(report.ok()) << report.error().message;
@@ -164,10 +165,9 @@ TEST(Convert, WhatTinygptAndGgufCannotSayIsRefused) {
   ASSERT_TRUE(InitModel("tiny", dir.path() + "/g.tinygpt", 2, false, 1).ok());
   const struct {
     std::string in, out, says;
-  } cases[] = {
-      {kHfLlama, "/x.tinygpt", "RMS norms"},
-      {dir.path() + "/t.tinygpt", "/x.gguf", "exact GELU"},
-      {dir.path() + "/g.tinygpt", "/x", "fewer KV heads than heads"}};
+  } cases[] = {{kHfLlama, "/x.tinygpt", "RMS norms"},
+               {dir.path() + "/t.tinygpt", "/x.gguf", "exact GELU"},
+               {dir.path() + "/g.tinygpt", "/x", "fewer KV heads than heads"}};
   for (const auto& c : cases) {
     const auto report = ConvertModel(c.in, dir.path() + c.out);
     ASSERT_FALSE(report.ok()) << c.out;

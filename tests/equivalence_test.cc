@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "cache/kv_sequence.h"
+#include "formats/loader.h"
 #include "hearth/engine.h"
 #include "model/forward.h"
-#include "model/loader.h"
 #include "store/kv_store.h"
 #include "testing/model_paths.h"
 #include "testing/temp_dir.h"
@@ -35,7 +35,8 @@ struct Way {
     return static_cast<std::size_t>(model.config.vocab_size);
   }
   int Random(int low, int high) {
-    return low + static_cast<int>(rng() % static_cast<unsigned>(high - low + 1));
+    return low +
+           static_cast<int>(rng() % static_cast<unsigned>(high - low + 1));
   }
 
   // Appends tokens [from, to) in random steps; gives their logits.
@@ -113,13 +114,15 @@ void CheckAllWays(Way& way, const std::vector<std::int32_t>& ids) {
   std::vector<BlockToSave> blocks;
   std::vector<BlockImage> images;
   for (int b = 0; b * way.spec.block_tokens < cut; ++b) {
-    const int m = std::min(way.spec.block_tokens, cut - b * way.spec.block_tokens);
+    const int m =
+        std::min(way.spec.block_tokens, cut - b * way.spec.block_tokens);
     images.push_back(plain->Image(b, m));
-    blocks.push_back({b == 0 ? RootId(identity) : chain[static_cast<std::size_t>(b) - 1],
-                      chain[static_cast<std::size_t>(b)],
-                      prefix.subspan(static_cast<std::size_t>(b * way.spec.block_tokens),
-                                     static_cast<std::size_t>(m)),
-                      images.back().payload});
+    blocks.push_back(
+        {b == 0 ? RootId(identity) : chain[static_cast<std::size_t>(b) - 1],
+         chain[static_cast<std::size_t>(b)],
+         prefix.subspan(static_cast<std::size_t>(b * way.spec.block_tokens),
+                        static_cast<std::size_t>(m)),
+         images.back().payload});
   }
   const std::string bundle = dir.path() + "/bundle.kvcache";
   ASSERT_TRUE(SaveBundle(bundle, identity, way.spec, prefix, blocks).ok());
@@ -157,7 +160,8 @@ TEST_P(Equivalence, EveryWayOfArrivingGivesTheSameBits) {
   for (unsigned seed = 0; seed < 3; ++seed) {
     ThreadPool pool(1 + static_cast<int>(seed));
     Forward forward(*model, pool);
-    Way way{*model, forward,
+    Way way{*model,
+            forward,
             {.n_kv_layers = model->config.n_layers,
              .n_kv_heads = model->config.n_kv_heads,
              .head_dim = model->config.head_dim,
@@ -218,9 +222,8 @@ TEST(Equivalence, ThreadsAndStepsDoNotMatterInALongContext) {
 
 // The public door, text level: uncached = cached = concat, and forked.
 TEST(Equivalence, TextIsTheSameWithAndWithoutCache) {
-  const GenerateOptions greedy{.n_tokens_max = 60,
-                               .ignore_eos = true,
-                               .sampling = {.temperature = 0}};
+  const GenerateOptions greedy{
+      .n_tokens_max = 60, .ignore_eos = true, .sampling = {.temperature = 0}};
   std::string want;
   for (const bool concat : {false, true}) {
     auto engine = Engine::Open(

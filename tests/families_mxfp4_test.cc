@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/file.h"
+#include "convert/gguf/gguf_export.h"
+#include "formats/huggingface/safetensors.h"
 #include "kernels/kernels.h"
-#include "model/io/gguf_export.h"
-#include "model/io/safetensors.h"
 #include "tensor/half.h"
 #include "testing/family_fixture.h"
 #include "testing/temp_dir.h"
@@ -45,8 +45,10 @@ struct PackedGptOss {
         }
       }
       const bool negative = x[i] < 0;
-      rounded[i] = std::ldexp(negative ? -kValues[best] : kValues[best], exponent);
-      codes[i / 2] |= static_cast<std::byte>((best | negative << 3) << (i % 2 * 4));
+      rounded[i] =
+          std::ldexp(negative ? -kValues[best] : kValues[best], exponent);
+      codes[i / 2] |=
+          static_cast<std::byte>((best | negative << 3) << (i % 2 * 4));
     }
   }
 
@@ -72,16 +74,19 @@ struct PackedGptOss {
         for (std::size_t i = 0; i < 32; ++i) {
           const std::size_t at = 32 * b + i;
           const std::size_t row = at / n_in;  // expert * n_out + output
-          const std::size_t place = row / n_out * n_in * n_out +
-                                    at % n_in * n_out + row % n_out;
-          x[i] = ToFloat(BF16{LoadLe<std::uint16_t>(t.bytes.data() + 2 * place)});
+          const std::size_t place =
+              row / n_out * n_in * n_out + at % n_in * n_out + row % n_out;
+          x[i] =
+              ToFloat(BF16{LoadLe<std::uint16_t>(t.bytes.data() + 2 * place)});
         }
         Pack(x, codes.data() + 16 * b, &scales[b], rounded.data() + 32 * b);
       }
-      out.push_back({t.name + "_blocks", "U8",
-                     {t.shape[0], n_out, n_in / 32, 16}, codes});
-      out.push_back({t.name + "_scales", "U8", {t.shape[0], n_out, n_in / 32},
-                     scales});
+      out.push_back({t.name + "_blocks",
+                     "U8",
+                     {t.shape[0], n_out, n_in / 32, 16},
+                     codes});
+      out.push_back(
+          {t.name + "_scales", "U8", {t.shape[0], n_out, n_in / 32}, scales});
     }
     EXPECT_TRUE(WriteSafetensors(dir.path() + "/model.safetensors", out).ok());
     std::string config = *ReadTextFile(from + "/config.json");
@@ -113,8 +118,8 @@ TEST(FamiliesInMxfp4, GptOssExpertsAreReadFromHuggingFaceAndGguf) {
         for (std::int64_t row = 0; row < w.n_out; ++row) {
           ActiveKernels().dequantize_row(w, row, got.data() + row * w.n_in);
         }
-        const auto want = std::span(packed.values.at(prefix + name))
-                              .subspan(e * size, size);
+        const auto want =
+            std::span(packed.values.at(prefix + name)).subspan(e * size, size);
         EXPECT_TRUE(std::ranges::equal(got, want)) << prefix << name;
         other = w;  // the same weights as floats
         other.dtype = DType::kF32;
@@ -132,7 +137,8 @@ TEST(FamiliesInMxfp4, GptOssExpertsAreReadFromHuggingFaceAndGguf) {
   const std::vector<float> got = Logits(model, ids, 512, 1);
   double error = 0, size = 0;
   for (std::size_t i = 0; i < want.size(); ++i) {
-    error += std::pow(static_cast<double>(got[i]) - static_cast<double>(want[i]), 2);
+    error +=
+        std::pow(static_cast<double>(got[i]) - static_cast<double>(want[i]), 2);
     size += std::pow(static_cast<double>(want[i]), 2);
   }
   EXPECT_LT(std::sqrt(error / size), 0.1);

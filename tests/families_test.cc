@@ -1,7 +1,7 @@
 // Every family against a reference that hearth had no part in: logits that
 // transformers computed (models/hf) or a double-precision forward in numpy
-// (models/made, tools/make_family_models.py); from Hugging Face's form and after
-// conversion to GGUF.
+// (models/made, tools/make_family_models.py); from Hugging Face's form and
+// after conversion to GGUF.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/file.h"
-#include "model/io/gguf_export.h"
-#include "model/io/hf_export.h"
+#include "convert/gguf/gguf_export.h"
+#include "convert/huggingface/hf_export.h"
 #include "testing/family_fixture.h"
 #include "testing/temp_dir.h"
 
@@ -56,9 +56,9 @@ void CheckAgainst(const Reference& reference, const LoadedModel& model,
   ids.insert(ids.end(), reference.greedy.begin(), reference.greedy.end());
   const std::vector<float> logits = Logits(model, ids, 512, 1);
   const std::span<const float> all(logits);
-  EXPECT_LT(LargestDifference(all.first(reference.logits.size()),
-                              reference.logits),
-            tolerance);
+  EXPECT_LT(
+      LargestDifference(all.first(reference.logits.size()), reference.logits),
+      tolerance);
   const auto vocab = static_cast<std::size_t>(model.config.vocab_size);
   for (std::size_t i = 0; i < reference.greedy.size(); ++i) {
     const auto row = all.subspan((reference.ids.size() + i - 1) * vocab, vocab);
@@ -122,9 +122,9 @@ TEST_P(Families, IsTheSameAfterConversionToHuggingFace) {
       Logits(Load(dir_, GetParam().rounding), ids, 512, 1);
   WriteDirectory(*model, temp.path() + "/direct");
   if (HasFatalFailure()) return;
-  EXPECT_EQ(Logits(Load(temp.path() + "/direct", GetParam().rounding), ids, 512,
-                   1),
-            want);
+  EXPECT_EQ(
+      Logits(Load(temp.path() + "/direct", GetParam().rounding), ids, 512, 1),
+      want);
   const std::string gguf = temp.path() + "/model.gguf";
   ASSERT_TRUE(ExportGguf(*model, {}, gguf).ok());
   const auto exported = LoadModel(gguf);
@@ -143,9 +143,9 @@ TEST_P(Families, StepsAndThreadsDoNotMatter) {
   for (const int step : {37, 1}) {
     for (const int threads : {1, 3}) {
       const std::vector<float> cut = Logits(model, ids, step, threads);
-      ASSERT_EQ(std::memcmp(whole.data(), cut.data(),
-                            whole.size() * sizeof(float)),
-                0)
+      ASSERT_EQ(
+          std::memcmp(whole.data(), cut.data(), whole.size() * sizeof(float)),
+          0)
           << "steps of " << step << ", threads: " << threads;
     }
   }
@@ -160,9 +160,9 @@ TEST(FamiliesInALongContext, WindowsAndSinksAreTheSameHoweverItWasCut) {
     const std::vector<float> whole = Logits(model, ids, 512, 1);
     for (const int step : {300, 45}) {
       const std::vector<float> cut = Logits(model, ids, step, 3);
-      ASSERT_EQ(std::memcmp(whole.data(), cut.data(),
-                            whole.size() * sizeof(float)),
-                0)
+      ASSERT_EQ(
+          std::memcmp(whole.data(), cut.data(), whole.size() * sizeof(float)),
+          0)
           << name << ", steps of " << step;
     }
   }

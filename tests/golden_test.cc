@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "formats/huggingface/safetensors.h"
 #include "hearth/engine.h"
-#include "model/io/safetensors.h"
 #include "testing/model_paths.h"
 
 namespace hearth {
@@ -53,8 +53,8 @@ TEST_P(HuggingFaceFixture, LogitsAndGreedyContinuationEqualTheReference) {
   const auto ids = Values<std::int32_t>(*reference, "input_ids");
   const auto greedy = Values<std::int32_t>(*reference, "greedy");
 
-  auto engine = OpenEngine(
-      {.model_path = dir, .rope_rounding = RopeRounding::kBf16});
+  auto engine =
+      OpenEngine({.model_path = dir, .rope_rounding = RopeRounding::kBf16});
   const auto logits = engine->Logits(ids, {});
   ASSERT_TRUE(logits.ok());
   EXPECT_LT(LargestDifference(*logits, Values<float>(*reference, "logits")),
@@ -62,11 +62,11 @@ TEST_P(HuggingFaceFixture, LogitsAndGreedyContinuationEqualTheReference) {
 
   auto session = *engine->NewSession();
   ASSERT_TRUE(session->Sync(ids, nullptr).ok());
-  const auto report = session->Generate(
-      {.n_tokens_max = static_cast<int>(greedy.size()),
-       .ignore_eos = true,
-       .sampling = {.temperature = 0}},
-      nullptr);
+  const auto report =
+      session->Generate({.n_tokens_max = static_cast<int>(greedy.size()),
+                         .ignore_eos = true,
+                         .sampling = {.temperature = 0}},
+                        nullptr);
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->token_ids, greedy);
 
@@ -75,10 +75,10 @@ TEST_P(HuggingFaceFixture, LogitsAndGreedyContinuationEqualTheReference) {
   const auto after = engine->Logits(all, {});
   ASSERT_TRUE(after.ok());
   const auto vocab = engine->info().vocab_size;
-  EXPECT_LT(LargestDifference(
-                std::vector<float>(after->end() - vocab, after->end()),
-                Values<float>(*reference, "last_logits")),
-            2e-3);
+  EXPECT_LT(
+      LargestDifference(std::vector<float>(after->end() - vocab, after->end()),
+                        Values<float>(*reference, "last_logits")),
+      2e-3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, HuggingFaceFixture,
@@ -113,18 +113,18 @@ TEST(DefaultModel, EqualsThePyTorchReference) {
   auto engine = OpenEngine({});
   const auto logits = engine->Logits(ids, {});
   ASSERT_TRUE(logits.ok());
-  EXPECT_LT(LargestDifference(
-                std::vector<float>(logits->end() - 256, logits->end()),
-                reference["lastLogits"].get<std::vector<float>>()),
-            1e-3);
+  EXPECT_LT(
+      LargestDifference(std::vector<float>(logits->end() - 256, logits->end()),
+                        reference["lastLogits"].get<std::vector<float>>()),
+      1e-3);
   auto session = *engine->NewSession();
   ASSERT_TRUE(session->Sync(ids, nullptr).ok());
   const auto greedy = reference["greedyIds"].get<std::vector<std::int32_t>>();
-  const auto report = session->Generate(
-      {.n_tokens_max = static_cast<int>(greedy.size()),
-       .ignore_eos = true,
-       .sampling = {.temperature = 0}},
-      nullptr);
+  const auto report =
+      session->Generate({.n_tokens_max = static_cast<int>(greedy.size()),
+                         .ignore_eos = true,
+                         .sampling = {.temperature = 0}},
+                        nullptr);
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->token_ids, greedy);
 }

@@ -76,7 +76,8 @@ class Walk {
         *MakeInPlaceSequence(spec_, kTokens / kBlock + 4, false, retention_));
   }
   int Random(int low, int high) {
-    return low + static_cast<int>(rng_() % static_cast<unsigned>(high - low + 1));
+    return low +
+           static_cast<int>(rng_() % static_cast<unsigned>(high - low + 1));
   }
   std::vector<float> Append(KvSequence& seq,
                             const std::vector<std::int32_t>& ids, int from,
@@ -84,8 +85,8 @@ class Walk {
     const auto vocab = static_cast<std::size_t>(model_.config.vocab_size);
     std::vector<float> logits(static_cast<std::size_t>(to - from) * vocab);
     for (int at = from; at < to;) {
-      const int n = step_max == 0 ? to - at
-                                  : std::min(to - at, Random(1, step_max));
+      const int n =
+          step_max == 0 ? to - at : std::min(to - at, Random(1, step_max));
       const auto done = forward_.Step(
           std::span(ids).subspan(static_cast<std::size_t>(at),
                                  static_cast<std::size_t>(n)),
@@ -98,7 +99,8 @@ class Walk {
   }
   std::vector<float> Last(KvSequence& seq, const std::vector<std::int32_t>& ids,
                           int to) {
-    std::vector<float> logits(static_cast<std::size_t>(model_.config.vocab_size));
+    std::vector<float> logits(
+        static_cast<std::size_t>(model_.config.vocab_size));
     for (int at = 0; at < to;) {
       const int n = std::min(to - at, Random(1, 50));
       EXPECT_TRUE(forward_

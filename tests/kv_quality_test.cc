@@ -6,6 +6,7 @@
 #include <string>
 
 #include "hearth/engine.h"
+#include "hearth_test_paths.h"
 #include "testing/next_token.h"
 
 namespace hearth {
@@ -13,8 +14,8 @@ namespace {
 
 struct Bound {
   KvStorage keys, values;
-  double kl_max;     // mean, nats per token
-  double top1_min;   // share of positions with the same first choice
+  double kl_max;    // mean, nats per token
+  double top1_min;  // share of positions with the same first choice
 };
 
 class KvQuality : public ::testing::TestWithParam<Bound> {};
@@ -29,8 +30,10 @@ TEST_P(KvQuality, StaysCloseToFullPrecision) {
   ASSERT_TRUE(reference.ok() && engine.ok());
   const std::string text =
       "Once upon a time, there was a little girl named Lily. She loved to play "
-      "with her toys in the garden. One day her mom said, \"Lily, we have to go "
-      "to the park now. Put on your shoes, please.\" Lily was happy. She ran to "
+      "with her toys in the garden. One day her mom said, \"Lily, we have to "
+      "go "
+      "to the park now. Put on your shoes, please.\" Lily was happy. She ran "
+      "to "
       "the door and saw a small dog. The dog was sad because it had lost its "
       "ball. \"Do not cry,\" said Lily. \"I will help you to find it.\" They "
       "looked under the tree and behind the big red box. Then Lily saw the "

@@ -8,13 +8,13 @@
 #include <string>
 
 #include "hearth/engine.h"
+#include "hearth_test_paths.h"
 #include "testing/temp_dir.h"
 
 namespace hearth {
 namespace {
 
-const std::string kRecall =
-    std::string(HEARTH_TEST_DATA) + "/models/recall";
+const std::string kRecall = std::string(HEARTH_TEST_DATA) + "/models/recall";
 
 struct Kind {
   const char* name;
@@ -46,7 +46,8 @@ TEST_P(KvSoak, ASessionContinuesAsAFreshOneWould) {
   auto session = std::move(*(*engine)->NewSession());
   std::mt19937 rng(static_cast<unsigned>(kind.storage) + 10);
   const auto random = [&](int low, int high) {
-    return low + static_cast<int>(rng() % static_cast<unsigned>(high - low + 1));
+    return low +
+           static_cast<int>(rng() % static_cast<unsigned>(high - low + 1));
   };
   GenerateOptions generate;
   generate.sampling.temperature = 0;

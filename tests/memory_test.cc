@@ -88,7 +88,8 @@ TEST(Memory, ResidentBytesOfEveryFormatAreTheSchemes) {
     const double params = quantised ? 8.0 * 4 * 40 * (128 + 64) * 4 : 0;
     const double tail = kNumbers * 64 * (quantised ? 4 : full_bytes[i]);
     const double scheme = kNumbers * 64 * 40 * full_bytes[i] + params + tail;
-    EXPECT_NEAR(grown, scheme, 0.03 * scheme + 300e3) << NameOf(spec.key_format);
+    EXPECT_NEAR(grown, scheme, 0.03 * scheme + 300e3)
+        << NameOf(spec.key_format);
     EXPECT_NEAR(static_cast<double>((*made)->Usage().physical_bytes), scheme,
                 0.03 * scheme)
         << NameOf(spec.key_format);

@@ -7,13 +7,13 @@
 #include <string>
 
 #include "hearth/engine.h"
+#include "hearth_test_paths.h"
 #include "testing/temp_dir.h"
 
 namespace hearth {
 namespace {
 
-const std::string kRecall =
-    std::string(HEARTH_TEST_DATA) + "/models/recall";
+const std::string kRecall = std::string(HEARTH_TEST_DATA) + "/models/recall";
 
 struct Needle {
   std::string prompt, answer;
@@ -125,8 +125,8 @@ TEST(Needle, AWindowForgetsWhatLiesBeforeIt) {
     int reused = 0;
     n_far += Ask(**engine, needle.prompt, reused) == needle.answer;
     const std::string question = needle.prompt.substr(needle.prompt.size() - 5);
-    const std::string fact = "\n" + question.substr(2, 2) + "=" +
-                             needle.answer + "\n";
+    const std::string fact =
+        "\n" + question.substr(2, 2) + "=" + needle.answer + "\n";
     std::string near = needle.prompt;
     near.insert(needle.prompt.size() - 5 - 150, fact);
     n_near += Ask(**engine, near, reused) == needle.answer;

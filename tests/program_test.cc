@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "hearth_test_paths.h"
 #include "testing/model_paths.h"
 #include "testing/temp_dir.h"
 
@@ -57,7 +58,8 @@ TEST(Program, ColdAndHotRunsPrintTheSameTextAlone) {
   EXPECT_NE(hot.err.find("reused (disk"), std::string::npos) << hot.err;
   for (const char* other : {"--no-cache", "--kv-growth concat",
                             "--kv-preallocate", "--no-kv-preallocate"}) {
-    const Ran ran = RunProgram(dir, "sample " + kStories260K + kPrompt + "-n 40 " + other);
+    const Ran ran =
+        RunProgram(dir, "sample " + kStories260K + kPrompt + "-n 40 " + other);
     EXPECT_EQ(ran.out, cold.out) << other << ran.err;
   }
 }
@@ -65,7 +67,7 @@ TEST(Program, ColdAndHotRunsPrintTheSameTextAlone) {
 TEST(Program, JsonHasEveryFieldAndNothingElseIsOnStdout) {
   TempDir dir;
   const Ran ran = RunProgram(dir, "sample " + kStories260K + kPrompt +
-                               "-n 5 --json --kv-quantize fp16");
+                                      "-n 5 --json --kv-quantize fp16");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const auto json = ParseJson(ran.out, "stdout");
   ASSERT_TRUE(json.ok()) << ran.out;
@@ -81,7 +83,8 @@ TEST(Program, JsonHasEveryFieldAndNothingElseIsOnStdout) {
   EXPECT_EQ(tokens, (*json)["prompt_tokens"].get<int>() + 4);
   // 5 layers x 4 KV heads x 8 dims x keys and values x 2 bytes.
   EXPECT_EQ((*json)["kv_logical_bytes"].get<int>(), tokens * 5 * 4 * 8 * 2 * 2);
-  EXPECT_GE((*json)["ttft_ms"].get<double>(), (*json)["start_ms"].get<double>());
+  EXPECT_GE((*json)["ttft_ms"].get<double>(),
+            (*json)["start_ms"].get<double>());
 }
 
 TEST(Program, WrongUsageIsRefusedWithCode2AndTheRemedy) {
@@ -96,7 +99,8 @@ TEST(Program, WrongUsageIsRefusedWithCode2AndTheRemedy) {
       {"sample " + kStories260K + kPrompt + "--kv-growth sideways", "in-place"},
       {"sample " + kStories260K + kPrompt + "--no-cache --prompt-cache-dir x",
        "leave one out"},
-      {"sample " + kStories260K + kPrompt + "--kv-growth concat --kv-preallocate",
+      {"sample " + kStories260K + kPrompt +
+           "--kv-growth concat --kv-preallocate",
        "in-place"},
       {"sample " + kStories260K + kPrompt + "--top-p 2", "top-p"},
       {"sample --context 2000 -p x", "learned positions"},
@@ -107,8 +111,8 @@ TEST(Program, WrongUsageIsRefusedWithCode2AndTheRemedy) {
   for (const auto& c : cases) {
     const Ran ran = RunProgram(dir, c.arguments);
     EXPECT_EQ(ran.exit_code, 2) << c.arguments << "\n" << ran.err;
-    EXPECT_NE(ran.err.find(c.says), std::string::npos)
-        << c.arguments << "\n" << ran.err;
+    EXPECT_NE(ran.err.find(c.says), std::string::npos) << c.arguments << "\n"
+                                                       << ran.err;
     EXPECT_TRUE(ran.out.empty()) << ran.out;
   }
 }
@@ -116,7 +120,8 @@ TEST(Program, WrongUsageIsRefusedWithCode2AndTheRemedy) {
 TEST(Program, MissingOrForeignModelsAreNamed) {
   TempDir dir;
   std::ofstream(dir.path() + "/notes.txt") << "not a model at all";
-  const Ran missing = RunProgram(dir, "sample " + dir.path() + "/none.gguf -p x");
+  const Ran missing =
+      RunProgram(dir, "sample " + dir.path() + "/none.gguf -p x");
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_NE(missing.err.find("none.gguf"), std::string::npos) << missing.err;
   const Ran foreign = RunProgram(dir, "inspect " + dir.path() + "/notes.txt");
@@ -129,16 +134,17 @@ TEST(Program, EveryPresetThatFitsATestRunsFromInit) {
   for (const std::string preset : {"tiny", "small", "huge"}) {
     for (const std::string kv_heads : {"", " --kv-heads 2"}) {
       const std::string model = dir.path() + "/" + preset + ".tinygpt";
-      const Ran init =
-          RunProgram(dir, "init " + preset + kv_heads + " --seed 3 --out " + model);
+      const Ran init = RunProgram(
+          dir, "init " + preset + kv_heads + " --seed 3 --out " + model);
       ASSERT_EQ(init.exit_code, 0) << init.err;
-      const Ran ran = RunProgram(dir, "sample " + model + " -p hello -n 4 --temp 0 --json");
+      const Ran ran =
+          RunProgram(dir, "sample " + model + " -p hello -n 4 --temp 0 --json");
       ASSERT_EQ(ran.exit_code, 0) << ran.err;
       const Json json = *ParseJson(ran.out, "stdout");
       // Layers x KV heads x 32 x 2 x 4 bytes.
       const int layers = preset == "tiny" ? 4 : preset == "small" ? 6 : 12;
-      const int heads = !kv_heads.empty() ? 2
-                        : preset == "tiny" ? 4
+      const int heads = !kv_heads.empty()   ? 2
+                        : preset == "tiny"  ? 4
                         : preset == "small" ? 6
                                             : 8;
       EXPECT_EQ(json["kv_logical_bytes"].get<int>(),
@@ -152,22 +158,26 @@ TEST(Program, TokenizeAndDetokenizeAreInverse) {
   const std::string text = "Lily\'s ball — 100% «röd» 🙂\n";
   std::ofstream(dir.path() + "/text") << text;
   for (const std::string& model : {std::string(), kHfLlama, kHfQwen2}) {
-    const Ran ids = RunProgram(dir, "tokenize " + model + " --no-special --file " +
-                                 dir.path() + "/text --json");
+    const Ran ids =
+        RunProgram(dir, "tokenize " + model + " --no-special --file " +
+                            dir.path() + "/text --json");
     ASSERT_EQ(ids.exit_code, 0) << ids.err;
     std::ofstream(dir.path() + "/ids") << ids.out;
-    const Ran back = RunProgram(dir, "detokenize " + model + " --file " + dir.path() + "/ids");
+    const Ran back = RunProgram(
+        dir, "detokenize " + model + " --file " + dir.path() + "/ids");
     EXPECT_EQ(back.out, text) << model;
   }
 }
 
 TEST(Program, LogitsDoNotDependOnChunks) {
   TempDir dir;
-  std::ofstream(dir.path() + "/ids.json") << "[1, 5, 9, 200, 4, 7, 300, 2, 8, 1]";
+  std::ofstream(dir.path() + "/ids.json")
+      << "[1, 5, 9, 200, 4, 7, 300, 2, 8, 1]";
   std::string first;
   for (const std::string chunks : {"", " --chunks 1", " --chunks 3,4,1"}) {
-    const Ran ran = RunProgram(dir, "logits " + kHfLlama + " --ids " + dir.path() +
-                                 "/ids.json --out " + dir.path() + "/l" + chunks);
+    const Ran ran =
+        RunProgram(dir, "logits " + kHfLlama + " --ids " + dir.path() +
+                            "/ids.json --out " + dir.path() + "/l" + chunks);
     ASSERT_EQ(ran.exit_code, 0) << ran.err;
     const std::string bytes = *ReadTextFile(dir.path() + "/l");
     if (first.empty()) first = bytes;
@@ -178,8 +188,9 @@ TEST(Program, LogitsDoNotDependOnChunks) {
 TEST(Program, ReadOnlyCacheDirectoryWarnsOnceAndGoesOn) {
   // /proc takes no directories, not even from root.
   TempDir dir;
-  const Ran ran = RunProgram(dir, "sample " + kStories260K + kPrompt +
-                               "-n 4 --prompt-cache-dir /proc/hearth-cannot-be");
+  const Ran ran =
+      RunProgram(dir, "sample " + kStories260K + kPrompt +
+                          "-n 4 --prompt-cache-dir /proc/hearth-cannot-be");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_FALSE(ran.out.empty());
   EXPECT_NE(ran.err.find("prompt cache"), std::string::npos) << ran.err;
@@ -188,8 +199,8 @@ TEST(Program, ReadOnlyCacheDirectoryWarnsOnceAndGoesOn) {
 TEST(Program, CacheCommandsDescribeAndKeepADirectory) {
   TempDir dir;
   const std::string store = dir.path() + "/s";
-  const std::string sample = "sample " + kStories260K + kPrompt +
-                             "-n 4 --prompt-cache-dir " + store;
+  const std::string sample =
+      "sample " + kStories260K + kPrompt + "-n 4 --prompt-cache-dir " + store;
   ASSERT_EQ(RunProgram(dir, sample).exit_code, 0);
   const auto json = [&](const std::string& arguments) {
     const Ran ran = RunProgram(dir, "cache " + arguments + " --json");
@@ -208,7 +219,8 @@ TEST(Program, CacheCommandsDescribeAndKeepADirectory) {
   const std::string why = "why " + store + " " + kStories260K;
   const Json whole = json(why + kPromptText);
   EXPECT_EQ(whole["tokens_stored"], tokens);
-  const Json edited = json(why + " --prompt 'Once upon a time there was a cow.'");
+  const Json edited =
+      json(why + " --prompt 'Once upon a time there was a cow.'");
   EXPECT_LT(edited["tokens_stored"].get<int>(), tokens);
   EXPECT_GE(edited["tokens_common"].get<int>(), 5);
   EXPECT_NE(edited["stored"].get<std::string>().find("cat"), std::string::npos);
@@ -223,7 +235,8 @@ TEST(Program, CacheCommandsDescribeAndKeepADirectory) {
   const Ran hot = RunProgram(dir, "sample " + kStories260K + kPrompt +
                                       "-n 4 --json --prompt-cache-dir " +
                                       dir.path() + "/t");
-  EXPECT_EQ((*ParseJson(hot.out, "hot"))["reused_tokens"], tokens - 1) << hot.err;
+  EXPECT_EQ((*ParseJson(hot.out, "hot"))["reused_tokens"], tokens - 1)
+      << hot.err;
 
   EXPECT_EQ(json("pin " + store + " " + name)["pinned"], name);
   EXPECT_EQ(json("ls " + store)["prompts"][0]["pinned"], true);
@@ -267,15 +280,20 @@ TEST(Program, InterruptEndsTheRunButNotTheSave) {
   const std::string command =
       std::string(HEARTH_PROGRAM) + " " + sample +
       "-n 100000000 --ignore-eos --streaming-llm-sink 4 "
-      "--streaming-llm-window 128 >" + out + " 2>" + err + " </dev/null & "
-      "pid=$!; while kill -0 $pid && ! [ -s " + out + " ]; do sleep 0.01; done; "
+      "--streaming-llm-window 128 >" +
+      out + " 2>" + err +
+      " </dev/null & "
+      "pid=$!; while kill -0 $pid && ! [ -s " +
+      out +
+      " ]; do sleep 0.01; done; "
       "kill -INT $pid; wait $pid";
   const int status = std::system(command.c_str());
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 130) << *ReadTextFile(err);
   EXPECT_NE(ReadTextFile(err)->find("interrupted"), std::string::npos);
   const Ran again = RunProgram(
-      dir, sample + "-n 1 --json --streaming-llm-sink 4 --streaming-llm-window 128");
+      dir,
+      sample + "-n 1 --json --streaming-llm-sink 4 --streaming-llm-window 128");
   const auto report = *ParseJson(again.out, "again");
   EXPECT_EQ(report["reused_tokens"], report["prompt_tokens"].get<int>() - 1)
       << again.err;

@@ -149,9 +149,9 @@ TEST(PromptCache, TokenizerIsKeptCompiledAndRepaired) {
     EXPECT_TRUE(engine.ok()) << engine.error().message;
     return *(*engine)->codec().Encode("The cat and the dog <|eos|>", true);
   };
-  const auto plain =
-      *(*Engine::Open({.model_path = model}))->codec().Encode(
-          "The cat and the dog <|eos|>", true);
+  const auto plain = *(*Engine::Open({.model_path = model}))
+                          ->codec()
+                          .Encode("The cat and the dog <|eos|>", true);
   EXPECT_EQ(encode(), plain);
   const auto kept = FilesBelow(options.prompt_cache_dir, ".tokenizer");
   ASSERT_EQ(kept.size(), 1u);
@@ -166,7 +166,8 @@ TEST(PromptCache, TokenizerIsKeptCompiledAndRepaired) {
   for (std::size_t at; (at = json.find("<|eos|>")) != std::string::npos;) {
     json.replace(at, 7, "<|EOS|>");
   }
-  ASSERT_TRUE(WriteFileAtomically(model + "/tokenizer.json", AsBytes(json)).ok());
+  ASSERT_TRUE(
+      WriteFileAtomically(model + "/tokenizer.json", AsBytes(json)).ok());
   EXPECT_NE(encode(), plain);
 }
 

@@ -69,7 +69,8 @@ std::vector<std::string> Pieces(const TextCodec& codec) {
   return pieces;
 }
 
-// The ids with most tokens spelled letter by letter, as a model may sample them.
+// The ids with most tokens spelled letter by letter, as a model may sample
+// them.
 std::vector<std::int32_t> SpelledOut(const TextCodec& codec,
                                      const std::vector<std::int32_t>& ids) {
   const std::vector<std::string> pieces = Pieces(codec);
@@ -157,7 +158,8 @@ TEST(PromptCache, FileWinsOverDirectory) {
   EXPECT_EQ(hot.sync.reuse_tier, "file");
   EXPECT_EQ(hot.sync.reused_tokens, 149);
   EXPECT_EQ(hot.text, cold.text);
-  EXPECT_TRUE(FilesBelow(dir.path(), ".kv").empty()) << "nothing in the directory";
+  EXPECT_TRUE(FilesBelow(dir.path(), ".kv").empty())
+      << "nothing in the directory";
 }
 
 TEST(PromptCache, SessionKeepsItsOwnPrefixInMemory) {
@@ -175,7 +177,8 @@ TEST(PromptCache, SessionKeepsItsOwnPrefixInMemory) {
 }
 
 TEST(PromptCache, BadPromptsAreRefusedByName) {
-  auto engine = Engine::Open({.model_path = kStories260K, .context_tokens = 64});
+  auto engine =
+      Engine::Open({.model_path = kStories260K, .context_tokens = 64});
   ASSERT_TRUE(engine.ok());
   auto session = *(*engine)->NewSession();
   EXPECT_EQ(session->Sync({}, nullptr).error().code, Code::kInvalidArgument);

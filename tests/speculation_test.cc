@@ -9,9 +9,9 @@
 
 #include "base/file.h"
 #include "engine/sampler.h"
+#include "formats/loader.h"
 #include "hearth/engine.h"
 #include "kernels/kernels.h"
-#include "model/loader.h"
 #include "testing/heads_file.h"
 #include "testing/model_paths.h"
 #include "testing/temp_dir.h"
@@ -54,12 +54,11 @@ std::string TinyFile(const TempDir& dir, std::uint64_t seed,
   const std::string path = dir.path() + "/tiny" + std::to_string(seed) +
                            (form == TinygptForm::kInt4 ? "-int4" : "") +
                            ".tinygpt";
-  WriteBytes(path, MakeTinygpt({.d_model = 32,
-                                .heads = 2,
-                                .d_mlp = 64,
-                                .context = 64,
-                                .seed = seed},
-                               form));
+  WriteBytes(
+      path,
+      MakeTinygpt(
+          {.d_model = 32, .heads = 2, .d_mlp = 64, .context = 64, .seed = seed},
+          form));
   return path;
 }
 
@@ -117,7 +116,8 @@ void ExpectSameAsPlain(Engine& plain, Engine& speculative,
     // And rewound, into another conversation.
     const auto half = std::span(ids).first(ids.size() / 2);
     ASSERT_TRUE(a->Sync(half, nullptr).ok() && b->Sync(half, nullptr).ok());
-    expect_same(a->Generate(Greedy(6), nullptr), b->Generate(Greedy(6), nullptr));
+    expect_same(a->Generate(Greedy(6), nullptr),
+                b->Generate(Greedy(6), nullptr));
   }
 }
 
@@ -163,8 +163,8 @@ TEST(Speculation, GreedyTextIsThatOfPlainDecoding) {
     const auto ids = *plain->codec().Encode(c.prompt, true);
     for (const Drafted& draft : c.drafts) {
       SCOPED_TRACE(c.model + " " + draft.name);
-      const auto speculative = Open(
-          {.model_path = c.model, .n_threads = 1, .draft = draft.draft});
+      const auto speculative =
+          Open({.model_path = c.model, .n_threads = 1, .draft = draft.draft});
       ASSERT_NE(speculative, nullptr);
       ExpectSameAsPlain(*plain, *speculative, ids, c.lengths, c.stop_text);
       auto session = Synced(*speculative, ids);
@@ -185,8 +185,8 @@ TEST(Speculation, GreedyTextIsThatOfPlainDecoding) {
   }
 }
 
-// A guess that is dropped must not have sealed a block, and must not have made a
-// window let go of what is needed without it.
+// A guess that is dropped must not have sealed a block, and must not have made
+// a window let go of what is needed without it.
 TEST(Speculation, QuantisedBlocksAndWindowsKeepTheText) {
   for (const KvStorage storage :
        {KvStorage::kFp16, KvStorage::kInt8, KvStorage::kInt4}) {
@@ -219,8 +219,8 @@ TEST(Speculation, QuantisedBlocksAndWindowsKeepTheText) {
 TEST(Speculation, LookupKeepsTheTextOfASeedAtAnyTemperature) {
   const std::string prompt = "One two three four. One two three four. One two";
   const auto plain = Open({.model_path = kStories260K, .n_threads = 1});
-  const auto lookup =
-      Open({.model_path = kStories260K, .n_threads = 1, .draft = "prompt-lookup"});
+  const auto lookup = Open(
+      {.model_path = kStories260K, .n_threads = 1, .draft = "prompt-lookup"});
   const auto ids = *plain->codec().Encode(prompt, true);
   int n_accepted = 0;
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
@@ -254,9 +254,9 @@ TEST(Speculation, ADraftModelLeavesTheDistributionAsItIs) {
       all.insert(all.end(), ids.begin(), ids.end());
       const auto logits = *engine->Logits(all, {});
       Distribution next;
-      Sampler(sampling).Filter(
-          std::span(logits).last(static_cast<std::size_t>(engine->info().vocab_size)),
-          next);
+      Sampler(sampling).Filter(std::span(logits).last(static_cast<std::size_t>(
+                                   engine->info().vocab_size)),
+                               next);
       for (const auto& c : next.candidates) {
         Ids more = ids;
         more.push_back(c.id);
@@ -272,8 +272,8 @@ TEST(Speculation, ADraftModelLeavesTheDistributionAsItIs) {
   const auto session = *engine->NewSession();
   for (int run = 0; run < kRuns; ++run) {
     ASSERT_TRUE(session->Sync(prompt, nullptr).ok());
-    GenerateOptions options{.n_tokens_max = 4, .ignore_eos = true,
-                            .sampling = sampling};
+    GenerateOptions options{
+        .n_tokens_max = 4, .ignore_eos = true, .sampling = sampling};
     options.sampling.seed = static_cast<std::uint64_t>(run);
     const auto report = session->Generate(options, nullptr);
     ASSERT_TRUE(report.ok());
@@ -356,7 +356,8 @@ TEST(Speculation, ADraftModelKeepsItsKvUnderTheSameKey) {
   TempDir dir;
   const std::string key = dir.path() + "/key";
   ASSERT_TRUE(
-      WriteFileAtomically(key, AsBytes("0123456789abcdef0123456789abcdef")).ok());
+      WriteFileAtomically(key, AsBytes("0123456789abcdef0123456789abcdef"))
+          .ok());
   std::vector<std::int32_t> ids;
   for (int i = 0; i < 150; ++i) ids.push_back(3 + i * 37 % 500);
   for (const bool with_key : {true, false}) {

@@ -28,13 +28,15 @@ struct Answer {
   std::vector<std::int32_t> ids;
 };
 
-Answer Ask(const EngineOptions& options, const std::vector<std::int32_t>& prompt) {
+Answer Ask(const EngineOptions& options,
+           const std::vector<std::int32_t>& prompt) {
   const auto engine = Engine::Open(options).value();
   const auto session = engine->NewSession().value();
   Answer answer;
   answer.sync = session->Sync(prompt, nullptr).value();
   answer.ids = session
-                   ->Generate({.n_tokens_max = 6, .ignore_eos = true,
+                   ->Generate({.n_tokens_max = 6,
+                               .ignore_eos = true,
                                .sampling = {.temperature = 0}},
                               nullptr)
                    .value()

@@ -42,8 +42,7 @@ Result<std::string> CacheWipe(const CacheDir& dir,
 // The file is encrypted when the directory's entries are, with the same key.
 Result<std::string> CacheExport(const CacheDir& dir, const std::string& name,
                                 const std::string& path);
-Result<std::string> CacheImport(const CacheDir& dir,
-                                const std::string& path);
+Result<std::string> CacheImport(const CacheDir& dir, const std::string& path);
 // How much of a prompt would hit for this engine's model and settings, and
 // where it parts from the nearest stored prompt.
 Result<std::string> CacheWhy(Engine& engine, const std::string& prompt);

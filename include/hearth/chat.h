@@ -13,11 +13,13 @@
 namespace hearth {
 
 struct TemplateRequest {
-  std::string messages_json = {};  // an array, or an object with "messages", "tools"
-  std::string tools_json = {};     // an array; empty: none
-  std::string kwargs_json = {};    // an object; empty: none
+  std::string messages_json =
+      {};  // an array, or an object with "messages", "tools"
+  std::string tools_json = {};   // an array; empty: none
+  std::string kwargs_json = {};  // an object; empty: none
   bool add_generation_prompt = true;
-  std::string now = {};  // ISO 8601 wall clock that templates see; empty: the clock
+  std::string now =
+      {};  // ISO 8601 wall clock that templates see; empty: the clock
 };
 
 // `path`: a model of any kind, or a file with a template alone (.jinja).

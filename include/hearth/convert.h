@@ -1,6 +1,8 @@
-// From one model file to another: other containers, other number formats.
+// Writing model files: other containers, other number formats, random weights.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,5 +39,16 @@ Result<ConvertReport> QuantizeModel(const std::string& in,
 // express.
 Result<ConvertReport> ConvertModel(const std::string& in,
                                    const std::string& out);
+
+// Writes a randomly initialised .tinygpt file of a preset (tiny, small, huge,
+// mega, behemoth, titan), for timing. n_kv_heads 0: as many as heads. `yoco`:
+// the second half of the layers attends to the middle layer's keys and values.
+Result<void> InitModel(const std::string& preset, const std::string& path,
+                       int n_kv_heads, bool yoco, std::uint64_t seed);
+
+// Writes [n_rows][n_columns] floats as tensor `name` of a safetensors file.
+Result<void> WriteFloatMatrix(const std::string& path, const std::string& name,
+                              std::span<const float> values,
+                              std::int64_t n_columns);
 
 }  // namespace hearth

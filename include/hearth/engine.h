@@ -44,19 +44,20 @@ struct ModelInfo {
   std::string tokenizer;  // "byte-level BPE, 151643 tokens", ...
   // KV bytes per token for every storage format.
   std::vector<std::pair<std::string, std::uint64_t>> kv_bytes_per_token;
-  std::vector<std::pair<std::string, std::uint64_t>> tensor_types;  // and counts
+  std::vector<std::pair<std::string, std::uint64_t>>
+      tensor_types;  // and counts
   std::vector<Capability> capabilities;
 };
 
 // How a prompt was obtained.
 struct SyncReport {
   int prompt_tokens = 0;
-  int reused_tokens = 0;       // not computed again
-  std::string reuse_tier;      // "none", "memory", "disk", "file", "remote"
-  std::string miss_reason;     // why not more; empty when all was reused
+  int reused_tokens = 0;    // not computed again
+  std::string reuse_tier;   // "none", "memory", "disk", "file", "remote"
+  std::string miss_reason;  // why not more; empty when all was reused
   std::vector<std::string> warnings;  // damaged files set aside, ...
-  double lookup_ms = 0;        // finding, verifying and mapping
-  double prefill_ms = 0;       // computing what was not reused
+  double lookup_ms = 0;               // finding, verifying and mapping
+  double prefill_ms = 0;              // computing what was not reused
 };
 
 struct Token {
@@ -79,7 +80,7 @@ struct GenerateReport {
   std::vector<std::int32_t> token_ids;  // as sampled, the end marker excluded
   std::string text;
   StopReason stop = StopReason::kLength;
-  std::int32_t end_id = -1;    // the end marker that was sampled, or -1
+  std::int32_t end_id = -1;   // the end marker that was sampled, or -1
   double first_token_ms = 0;  // from the call to the first token
   double decode_ms = 0;       // from the first token to the last
   SpeculationReport speculation;
@@ -119,8 +120,8 @@ class Session {
 
   // Samples from the state that Sync left. Token text arrives as soon as it is
   // complete. After the first token the prompt is handed to the prompt cache.
-  // A draft model reads the prompt then; `on_draft_prefill` is called between its
-  // steps as Sync's progress is, and false ends the generation.
+  // A draft model reads the prompt then; `on_draft_prefill` is called between
+  // its steps as Sync's progress is, and false ends the generation.
   virtual Result<GenerateReport> Generate(
       const GenerateOptions& options, const OnToken& on_token,
       const Progress& on_draft_prefill = nullptr) = 0;
@@ -159,10 +160,11 @@ class Engine {
   virtual Result<std::unique_ptr<Session>> NewSession() = 0;
 
   // The ids to Sync for a prompt that the tokenizer turned into `ids`: where a
-  // stored prompt has the same text under other ids (an answer that was sampled)
-  // and so spares a block or more, its ids up to a common token boundary, then
-  // the rest of `ids`. The answer is then that of these ids. `ids` themselves
-  // without a prompt cache directory or without options().cache_by_text.
+  // stored prompt has the same text under other ids (an answer that was
+  // sampled) and so spares a block or more, its ids up to a common token
+  // boundary, then the rest of `ids`. The answer is then that of these ids.
+  // `ids` themselves without a prompt cache directory or without
+  // options().cache_by_text.
   virtual PromptIds PreferStoredIds(std::vector<std::int32_t> ids) = 0;
 
   // Logits of every position, [n_tokens][vocab_size] float32, computed in steps
@@ -179,16 +181,5 @@ class Engine {
 
 // Description of a model file without opening a tokenizer or a cache.
 Result<ModelInfo> InspectModel(const std::string& path);
-
-// Writes a randomly initialised .tinygpt file of a preset (tiny, small, huge,
-// mega, behemoth, titan), for timing. n_kv_heads 0: as many as heads. `yoco`:
-// the second half of the layers attends to the middle layer's keys and values.
-Result<void> InitModel(const std::string& preset, const std::string& path,
-                       int n_kv_heads, bool yoco, std::uint64_t seed);
-
-// Writes [n_rows][n_columns] floats as tensor `name` of a safetensors file.
-Result<void> WriteFloatMatrix(const std::string& path, const std::string& name,
-                              std::span<const float> values,
-                              std::int64_t n_columns);
 
 }  // namespace hearth

@@ -9,8 +9,8 @@
 namespace hearth {
 
 // Storage of cached keys and values. int8 and int4 (KIVI) apply to full blocks:
-// keys have a scale and a zero per channel, values per token; the newest tokens,
-// up to a block, stay in fp32.
+// keys have a scale and a zero per channel, values per token; the newest
+// tokens, up to a block, stay in fp32.
 enum class KvStorage : std::uint8_t { kFp32, kFp16, kBf16, kInt8, kInt4 };
 enum class KvGrowth : std::uint8_t {
   kInPlace,  // reserved address space, nothing is ever copied
@@ -28,19 +28,20 @@ std::optional<KvStorage> KvStorageNamed(std::string_view name);
 
 struct EngineOptions {
   std::string model_path = {};  // empty: the model inside the program
-  int n_threads = 0;       // 0: the processors this process may use
+  int n_threads = 0;            // 0: the processors this process may use
   int n_threads_prefill = 0;    // for prompts; 0: n_threads
   int prefill_step_tokens = 0;  // prompt tokens a forward step; 0: 256
 
   KvStorage kv_storage = KvStorage::kFp32;
-  std::optional<KvStorage> kv_keys = {}, kv_values = {};  // of one of the two, if set
+  std::optional<KvStorage> kv_keys = {},
+                           kv_values = {};  // of one of the two, if set
   KvGrowth kv_growth = KvGrowth::kInPlace;
   bool kv_preallocate = false;  // fault the whole context in at the start
   int context_tokens = 0;       // 0: the model's trained context
   // Memory that the KV of all sessions may take, mapped blocks not counted; 0:
   // no limit.
   std::uint64_t kv_ram_budget_bytes = 0;
-  int block_tokens = 64;        // 16..1024, a multiple of 16
+  int block_tokens = 64;  // 16..1024, a multiple of 16
 
   // StreamingLLM: attention sees the first streaming_sink tokens and the newest
   // streaming_window; what lies between is let go of, and generation may go on
@@ -69,7 +70,7 @@ struct EngineOptions {
   // redis://[[user]:password@]host[:port][/db], rediss:// for TLS; empty: none.
   std::string cache_remote = {};
   int cache_remote_deadline_ms = 1000;  // what one lookup may wait for it
-  std::string cache_key_file = {};  // encrypts what is stored; 32 bytes
+  std::string cache_key_file = {};      // encrypts what is stored; 32 bytes
   bool cache_verify = true;     // checksums before use; false trusts the disk
   bool cache_previews = false;  // the prompt's beginning in the sidecar
   bool cache_always = false;    // load what is stored even where computing it
@@ -88,7 +89,7 @@ struct SamplingOptions {
 struct GenerateOptions {
   int n_tokens_max = 200;
   bool ignore_eos = false;
-  bool speculate = true;  // when the engine has EngineOptions::draft
+  bool speculate = true;       // when the engine has EngineOptions::draft
   std::string stop_text = {};  // ends the answer, not part of it; empty: none
   SamplingOptions sampling = {};
 };

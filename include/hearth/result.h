@@ -70,19 +70,19 @@ class [[nodiscard]] Result<void> {
 };
 
 // Hands an error of `expr` to the caller; otherwise goes on.
-#define HEARTH_TRY(expr)                                      \
-  do {                                                        \
-    auto hearth_try_result = (expr);                          \
+#define HEARTH_TRY(expr)                                           \
+  do {                                                             \
+    auto hearth_try_result = (expr);                               \
     if (!hearth_try_result.ok()) return hearth_try_result.error(); \
   } while (false)
 
 #define HEARTH_CONCAT_INNER(a, b) a##b
 #define HEARTH_CONCAT(a, b) HEARTH_CONCAT_INNER(a, b)
 // HEARTH_ASSIGN(auto x, Call()): x is the value, or the error is returned.
-#define HEARTH_ASSIGN(declaration, expr)                                  \
-  auto HEARTH_CONCAT(hearth_result_, __LINE__) = (expr);                  \
-  if (!HEARTH_CONCAT(hearth_result_, __LINE__).ok())                      \
-    return HEARTH_CONCAT(hearth_result_, __LINE__).error();               \
+#define HEARTH_ASSIGN(declaration, expr)                    \
+  auto HEARTH_CONCAT(hearth_result_, __LINE__) = (expr);    \
+  if (!HEARTH_CONCAT(hearth_result_, __LINE__).ok())        \
+    return HEARTH_CONCAT(hearth_result_, __LINE__).error(); \
   declaration = std::move(HEARTH_CONCAT(hearth_result_, __LINE__)).value()
 
 }  // namespace hearth

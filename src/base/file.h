@@ -73,9 +73,9 @@ Result<void> WriteFileAtomically(const std::string& path, ByteSpan bytes);
 // Makes the directory and its parents with mode 0700; fine if it exists.
 Result<void> MakeDirectories(const std::string& path);
 
-// Asks for pages of 2 MiB in [start, start + size), which is page-aligned: about
-// half of the time that a core takes to read 4 KiB from memory goes into finding
-// the page, in a virtual machine at least. A hint; never fails.
+// Asks for pages of 2 MiB in [start, start + size), which is page-aligned:
+// about half of the time that a core takes to read 4 KiB from memory goes into
+// finding the page, in a virtual machine at least. A hint; never fails.
 void AdviseHugePages(void* start, std::size_t size);
 
 // The operating system's words for `error_number`.

@@ -46,8 +46,8 @@ Sha256& Sha256::Field(std::uint64_t value) {
 Digest Sha256::Finish() {
   Digest digest;
   unsigned int n = 0;
-  HEARTH_CHECK(
-      EVP_DigestFinal_ex(state_->context, digest.bytes.data(), &n) == 1);
+  HEARTH_CHECK(EVP_DigestFinal_ex(state_->context, digest.bytes.data(), &n) ==
+               1);
   HEARTH_CHECK(n == digest.bytes.size());
   return digest;
 }

@@ -101,8 +101,8 @@ struct ThreadPool::Shared {
   std::atomic<int> n_used{1};
   std::atomic<bool> stop{false};
   std::mutex mutex;
-  std::condition_variable wake;     // a new loop, or the end
-  std::condition_variable admit;    // n_used has changed, or the end
+  std::condition_variable wake;   // a new loop, or the end
+  std::condition_variable admit;  // n_used has changed, or the end
   std::vector<std::thread> workers;
 
   static std::uint64_t LoopOf(std::uint64_t s) { return s >> kLoopShift; }
@@ -170,7 +170,8 @@ ThreadPool::ThreadPool(int n_threads)
       n_used_(n_threads_),
       shared_(std::make_unique<Shared>()) {
   shared_->n_used = n_used_;
-  shared_->runs = std::vector<Shared::Run>(static_cast<std::size_t>(n_threads_));
+  shared_->runs =
+      std::vector<Shared::Run>(static_cast<std::size_t>(n_threads_));
   for (int t = 1; t < n_threads_; ++t) {
     shared_->workers.emplace_back([this, t] { shared_->Work(t); });
   }

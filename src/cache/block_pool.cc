@@ -113,8 +113,9 @@ Result<std::shared_ptr<Block>> BlockPool::Allocate() {
   {
     std::lock_guard lock(arena_->mutex);
     if (arena_->free_slots.empty()) {
-      return {Code::kResourceFull, "all " + std::to_string(arena_->n_slots) +
-                                       " KV blocks are in use; raise --context"};
+      return {Code::kResourceFull,
+              "all " + std::to_string(arena_->n_slots) +
+                  " KV blocks are in use; raise --context"};
     }
     slot = arena_->free_slots.back();
     arena_->free_slots.pop_back();

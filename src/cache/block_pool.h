@@ -44,12 +44,12 @@ class Block {
 
 class BlockPool {
  public:
-  // Reserves room for `n_blocks` blocks of `block_bytes`, and for `n_spare` more
-  // that are in use only while someone else (a save in progress) holds blocks
-  // that their sequence has dropped. With `preallocate` every page of the
-  // n_blocks is faulted in now, so that no later step waits for one. `whole`:
-  // no part of a block is discarded before all of it is, so that full blocks may
-  // share huge pages.
+  // Reserves room for `n_blocks` blocks of `block_bytes`, and for `n_spare`
+  // more that are in use only while someone else (a save in progress) holds
+  // blocks that their sequence has dropped. With `preallocate` every page of
+  // the n_blocks is faulted in now, so that no later step waits for one.
+  // `whole`: no part of a block is discarded before all of it is, so that full
+  // blocks may share huge pages.
   static Result<BlockPool> Reserve(std::size_t block_bytes, int n_blocks,
                                    bool preallocate, int n_spare = 0,
                                    bool whole = false);

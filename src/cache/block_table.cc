@@ -48,8 +48,9 @@ void BlockTable::DiscardLayers(int block,
       ++end;
     }
     if (end > layer) {
-      At(block)->Discard(layout_.layer_offset(layer),
-                         layout_.layer_offset(end) - layout_.layer_offset(layer));
+      At(block)->Discard(
+          layout_.layer_offset(layer),
+          layout_.layer_offset(end) - layout_.layer_offset(layer));
     }
     layer = end + 1;
   }

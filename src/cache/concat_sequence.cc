@@ -34,7 +34,9 @@ class ConcatSequence final : public KvSequence {
     return {};
   }
 
-  void BeginLayer(int kv_layer) override { Resize(kv_layer, n_tokens_ + n_new_); }
+  void BeginLayer(int kv_layer) override {
+    Resize(kv_layer, n_tokens_ + n_new_);
+  }
 
   void WriteHead(int kv_layer, int kv_head, const float* keys,
                  const float* values, std::int64_t row_stride) override {
@@ -49,8 +51,9 @@ class ConcatSequence final : public KvSequence {
       kernels.store_key(spec_.key_format, keys + t * row_stride, spec_.head_dim,
                         bytes + layout.key_tile(0, kv_head), layout.stride(),
                         slot);
-      kernels.store_value(spec_.value_format, values + t * row_stride, spec_.head_dim,
-                          bytes + layout.value_tile(0, kv_head), slot);
+      kernels.store_value(spec_.value_format, values + t * row_stride,
+                          spec_.head_dim, bytes + layout.value_tile(0, kv_head),
+                          slot);
     }
   }
 

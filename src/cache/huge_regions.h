@@ -1,6 +1,6 @@
-// Puts the blocks of a pool into huge pages as they fill up: a decode step reads
-// all of them, and half of the time that a core needs to read 4 KiB from memory
-// goes into finding the page.
+// Puts the blocks of a pool into huge pages as they fill up: a decode step
+// reads all of them, and half of the time that a core needs to read 4 KiB from
+// memory goes into finding the page.
 //
 // A region of 2 MiB is converted when every block in it has been written, never
 // before: memory in use stays that of the blocks. The kernel copies the region

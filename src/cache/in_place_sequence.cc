@@ -76,8 +76,7 @@ class InPlaceSequence final : public KvSequence {
     for (int t = 0; t < n_new_; ++t) {
       const int position = n_tokens_ + t;
       const int slot = position % spec_.block_tokens;
-      std::byte* block =
-          table_.At(position / spec_.block_tokens)->writable();
+      std::byte* block = table_.At(position / spec_.block_tokens)->writable();
       kernels.store_key(spec_.key_format, keys + t * row_stride, spec_.head_dim,
                         block + layout_.key_tile(kv_layer, kv_head),
                         spec_.block_tokens, slot);
@@ -132,11 +131,10 @@ class InPlaceSequence final : public KvSequence {
   Result<std::unique_ptr<KvSequence>> Fork() const override {
     // Pools of its own, so that both may grow to the full context: address
     // space costs nothing, and blocks keep the pool they came from alive.
-    HEARTH_ASSIGN(BlockPool pool, BlockPool::Reserve(pool_.block_bytes(),
-                                                     pool_.capacity(),
-                                                     /*preallocate=*/false,
-                                                     pool_.n_spare(),
-                                                     pool_.whole()));
+    HEARTH_ASSIGN(BlockPool pool,
+                  BlockPool::Reserve(pool_.block_bytes(), pool_.capacity(),
+                                     /*preallocate=*/false, pool_.n_spare(),
+                                     pool_.whole()));
     HEARTH_ASSIGN(TailBlocks tails, tails_.Fork(n_tokens_));
     auto fork = std::make_unique<InPlaceSequence>(
         spec_, retention_, std::move(pool), std::move(tails));
@@ -255,7 +253,7 @@ class InPlaceSequence final : public KvSequence {
   KvLayout layout_;
   BlockPool pool_;
   BlockTable table_;
-  TailBlocks tails_;  // of a quantised spec
+  TailBlocks tails_;               // of a quantised spec
   std::vector<int> layer_tokens_;  // tokens that each layer can attend to
   int n_tokens_ = 0;
   int n_new_ = 0;  // between Extend and Commit

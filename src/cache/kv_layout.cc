@@ -30,10 +30,10 @@ Digest FormatId(const KvSpec& spec) {
 }
 
 KvLayout::KvLayout(const KvSpec& spec, int stride)
-    : KvLayout(spec, stride,
-               KeepsFormats(spec, stride) ? spec.key_format : KvFormat::kF32,
-               KeepsFormats(spec, stride) ? spec.value_format
-                                          : KvFormat::kF32) {}
+    : KvLayout(
+          spec, stride,
+          KeepsFormats(spec, stride) ? spec.key_format : KvFormat::kF32,
+          KeepsFormats(spec, stride) ? spec.value_format : KvFormat::kF32) {}
 
 KvLayout KvLayout::Tail(const KvSpec& spec) {
   const bool quantised = spec.quantised();

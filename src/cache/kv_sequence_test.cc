@@ -75,8 +75,9 @@ void ExpectHolds(const KvSequence& seq, const std::vector<int>& tags) {
         ASSERT_LT(slot, tile.n_tokens);
         for (int d = 0; d < spec.head_dim; ++d) {
           const int tag = tags[static_cast<std::size_t>(t)];
-          ASSERT_EQ(At(tile.keys, static_cast<std::size_t>(d * tile.stride + slot)),
-                    KeyOf(tag, layer, head, d));
+          ASSERT_EQ(
+              At(tile.keys, static_cast<std::size_t>(d * tile.stride + slot)),
+              KeyOf(tag, layer, head, d));
           ASSERT_EQ(At(tile.values,
                        static_cast<std::size_t>(slot * spec.head_dim + d)),
                     ValueOf(tag, layer, head, d));
@@ -100,9 +101,9 @@ TEST(KvSequence, RandomAppendsRewindsAndForksEqualAPlainList) {
       std::vector<int> tags;
     };
     std::vector<Case> cases;
-    cases.push_back({seed % 2 == 0 ? InPlace(kSpec, 12)
-                                   : MakeConcatSequence(kSpec, 160),
-                     {}});
+    cases.push_back(
+        {seed % 2 == 0 ? InPlace(kSpec, 12) : MakeConcatSequence(kSpec, 160),
+         {}});
     int next_tag = 0;
     for (int step = 0; step < 60; ++step) {
       Case& c = cases[rng() % cases.size()];
@@ -140,16 +141,15 @@ TEST(KvSequence, RandomAppendsRewindsAndForksEqualAPlainList) {
 TEST(KvSequence, StoredImagesComeBackInEitherGrowth) {
   for (const bool from_concat : {false, true}) {
     for (const bool to_concat : {false, true}) {
-      auto source = from_concat ? MakeConcatSequence(kSpec, 64)
-                                : InPlace(kSpec, 8);
+      auto source =
+          from_concat ? MakeConcatSequence(kSpec, 64) : InPlace(kSpec, 8);
       ASSERT_TRUE(Append(*source, Range(0, 37)).ok());
-      auto target = to_concat ? MakeConcatSequence(kSpec, 64)
-                              : InPlace(kSpec, 8);
+      auto target =
+          to_concat ? MakeConcatSequence(kSpec, 64) : InPlace(kSpec, 8);
       for (int block = 0; block < source->n_blocks(); ++block) {
         const int n = std::min(16, 37 - block * 16);
         const BlockImage image = source->Image(block, n);
-        ASSERT_TRUE(
-            target->AppendStored(image.payload, n, image.owner).ok());
+        ASSERT_TRUE(target->AppendStored(image.payload, n, image.owner).ok());
       }
       ExpectHolds(*target, Range(0, 37));
       // A restored sequence goes on like any other: the partial block and the
@@ -183,8 +183,10 @@ TEST(KvSequence, LogicalAndPhysicalBytesDifferByLessThanABlock) {
   for (int n = 1; n <= 100; ++n) {
     ASSERT_TRUE(Append(*seq, {n}).ok());
     const KvUsage usage = seq->Usage();
-    EXPECT_EQ(usage.logical_bytes, static_cast<std::uint64_t>(n) * 3 * 2 * 5 * 4 * 2);
-    EXPECT_LE(usage.physical_bytes, block * static_cast<std::uint64_t>((n + 15) / 16));
+    EXPECT_EQ(usage.logical_bytes,
+              static_cast<std::uint64_t>(n) * 3 * 2 * 5 * 4 * 2);
+    EXPECT_LE(usage.physical_bytes,
+              block * static_cast<std::uint64_t>((n + 15) / 16));
     EXPECT_EQ(usage.populated_layers, 3);
   }
   seq->Rewind(0);
@@ -211,9 +213,8 @@ TEST(KvSequence, ConcatGrowsByExactlyTheTokens) {
 // The seed's four worked examples (T = 1024, fp32).
 TEST(KvSpec, BytesEqualTheSeedsWorkedExamples) {
   const auto mib_of = [](int layers, int kv_heads, int head_dim) {
-    const KvSpec spec{.n_kv_layers = layers,
-                      .n_kv_heads = kv_heads,
-                      .head_dim = head_dim};
+    const KvSpec spec{
+        .n_kv_layers = layers, .n_kv_heads = kv_heads, .head_dim = head_dim};
     return spec.bytes_per_token() * 1024 >> 20;
   };
   EXPECT_EQ(mib_of(32, 32, 128), 1024u);  // Llama-3 shape without GQA
@@ -265,8 +266,10 @@ TEST(KvSequence, SealedBlocksAreFrozenAndCutAtTheirStart) {
     if (t % 16 == 15) sealed.push_back(bytes_of(*singly, t / 16, 16));
   }
   for (int block = 0; block < 3; ++block) {
-    EXPECT_EQ(bytes_of(*whole, block, 16), sealed[static_cast<std::size_t>(block)]);
-    EXPECT_EQ(bytes_of(*singly, block, 16), sealed[static_cast<std::size_t>(block)]);
+    EXPECT_EQ(bytes_of(*whole, block, 16),
+              sealed[static_cast<std::size_t>(block)]);
+    EXPECT_EQ(bytes_of(*singly, block, 16),
+              sealed[static_cast<std::size_t>(block)]);
   }
   EXPECT_EQ(bytes_of(*whole, 3, 12), bytes_of(*singly, 3, 12));
   EXPECT_EQ(whole->RewindableTo(50), 50) << "in the tail";
@@ -289,7 +292,8 @@ TEST(KvSequence, ForksOfAQuantisedTailGoTheirOwnWays) {
   for (int head = 0; head < 2; ++head) {
     const KvTile mine = seq->Tile(2, head, 1);
     const KvTile other = fork->Tile(2, head, 1);
-    EXPECT_EQ(At(mine.keys, static_cast<std::size_t>(5)), KeyOf(21, 2, head, 0));
+    EXPECT_EQ(At(mine.keys, static_cast<std::size_t>(5)),
+              KeyOf(21, 2, head, 0));
     EXPECT_EQ(At(other.keys, static_cast<std::size_t>(5)),
               KeyOf(901, 2, head, 0));
   }

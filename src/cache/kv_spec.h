@@ -28,9 +28,8 @@ struct KvSpec {
 
   // Bytes of a full block without padding, scales included.
   std::uint64_t full_block_bytes() const {
-    const std::int64_t keys =
-        head_dim * KvRowBytes(key_format, block_tokens) +
-        KvParamBytes(key_format, head_dim);
+    const std::int64_t keys = head_dim * KvRowBytes(key_format, block_tokens) +
+                              KvParamBytes(key_format, head_dim);
     const std::int64_t values =
         block_tokens * KvRowBytes(value_format, head_dim) +
         KvParamBytes(value_format, block_tokens);

@@ -45,7 +45,8 @@ Result<void> TailBlocks::Begin(int n_tokens, int n) {
   first_position_ = n_tokens;
   n_new_ = n;
   first_inner_ = (n_tokens + block_tokens - 1) / block_tokens;
-  const auto n_inner = static_cast<std::size_t>(std::max(0, last - first_inner_));
+  const auto n_inner =
+      static_cast<std::size_t>(std::max(0, last - first_inner_));
   if (inner_.size() < n_inner * layout_.layer_bytes()) {
     inner_.resize(n_inner * layout_.layer_bytes());
   }

@@ -54,7 +54,7 @@ class TailBlocks {
   std::shared_ptr<Block> next_tail_;
   int next_index_ = 0;
   int first_position_ = 0, n_new_ = 0;
-  int first_inner_ = 0;  // blocks that begin and end within the step
+  int first_inner_ = 0;           // blocks that begin and end within the step
   std::vector<std::byte> inner_;  // one layer of each
 };
 

@@ -20,7 +20,8 @@ void CopyTokens(const KvSpec& spec, const KvLayout& from,
   };
   const KvFormat keys = from.key_format(), values = from.value_format();
   const std::size_t live_keys = bytes(keys, n);
-  const std::size_t live_values = bytes(values, std::int64_t{n} * spec.head_dim);
+  const std::size_t live_values =
+      bytes(values, std::int64_t{n} * spec.head_dim);
   const std::size_t from_row = bytes(keys, from.stride());
   const std::size_t to_row = bytes(keys, to.stride());
   const auto head_dim = static_cast<std::size_t>(spec.head_dim);

@@ -1,7 +1,7 @@
 // strftime_now, and what time it is.
 #include <ctime>
 
-#include "chat/builtins.h"
+#include "chat/jinja/run/builtins.h"
 #include "chat/template.h"
 
 namespace hearth {

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "chat/template.h"
+#include "hearth_test_paths.h"
 
 namespace hearth {
 namespace {

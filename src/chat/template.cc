@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "chat/free_variables.h"
-#include "chat/lexer.h"
-#include "chat/parser.h"
-#include "chat/vm.h"
+#include "chat/jinja/parse/free_variables.h"
+#include "chat/jinja/parse/lexer.h"
+#include "chat/jinja/parse/parser.h"
+#include "chat/jinja/run/vm.h"
 
 namespace hearth {
 

@@ -24,8 +24,8 @@
 #include <string_view>
 #include <vector>
 
-#include "chat/dialect.h"
-#include "chat/limits.h"
+#include "chat/jinja/limits.h"
+#include "chat/jinja/parse/dialect.h"
 #include "hearth/result.h"
 
 namespace hearth {

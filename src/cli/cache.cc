@@ -39,7 +39,8 @@ std::string Bytes(const Json& value) {
 }
 
 std::string Ago(double unix_s) {
-  const double s = std::max(0.0, static_cast<double>(std::time(nullptr)) - unix_s);
+  const double s =
+      std::max(0.0, static_cast<double>(std::time(nullptr)) - unix_s);
   if (unix_s <= 0) return "-";
   if (s < 60) return Fixed(s, 0) + " s ago";
   if (s < 3600) return Fixed(s / 60, 0) + " min ago";
@@ -68,7 +69,8 @@ std::string Format(const Table& table) {
 }
 
 std::string ListText(const Json& json) {
-  Table table = {{"PROMPT", "TOKENS", "USABLE", "SIZE", "SHARED", "LAST USE", ""}};
+  Table table = {
+      {"PROMPT", "TOKENS", "USABLE", "SIZE", "SHARED", "LAST USE", ""}};
   for (const Json& p : json["prompts"]) {
     table.push_back({p["name"].get<std::string>(), Number(p["tokens"]),
                      Number(p["tokens_usable"]), Bytes(p["bytes"]),
@@ -109,7 +111,8 @@ std::string StatsText(const Json& json) {
   Table table = {{"KIND", "FILES", "SIZE"}};
   for (const char* kind : {"blocks", "manifests", "sidecars", "memos",
                            "quarantined", "temporaries", "other"}) {
-    table.push_back({kind, Number(json[kind]["files"]), Bytes(json[kind]["bytes"])});
+    table.push_back(
+        {kind, Number(json[kind]["files"]), Bytes(json[kind]["bytes"])});
   }
   table.push_back({"all", "", Bytes(json["total_bytes"])});
   std::string text = Format(table);
@@ -128,7 +131,8 @@ std::string VerifyText(const Json& json) {
                      " s, " + std::to_string(json["defects"].size()) +
                      " damaged\n";
   for (const Json& d : json["defects"]) {
-    text += d["path"].get<std::string>() + ": " + d["reason"].get<std::string>() +
+    text += d["path"].get<std::string>() + ": " +
+            d["reason"].get<std::string>() +
             (d["set_aside"].get<bool>() ? " (set aside)\n" : "\n");
   }
   if (json["locked"].get<std::uint64_t>() > 0) {
@@ -148,11 +152,11 @@ std::string WhyText(const Json& json) {
   const std::string reason = json["miss_reason"].get<std::string>();
   if (!reason.empty()) text += "reason    " + reason + "\n";
   if (json.contains("load_ms")) {
-    text += "worth it  loading them " + HumanMs(json["load_ms"].get<double>()) +
-            ", computing them " + HumanMs(json["compute_ms"].get<double>()) +
-            (json["load_pays"].get<bool>()
-                 ? "\n"
-                 : ": computed, unless --cache-always\n");
+    text +=
+        "worth it  loading them " + HumanMs(json["load_ms"].get<double>()) +
+        ", computing them " + HumanMs(json["compute_ms"].get<double>()) +
+        (json["load_pays"].get<bool>() ? "\n"
+                                       : ": computed, unless --cache-always\n");
   }
   if (json.contains("tokens_by_text")) {
     text += "by text   " + Number(json["tokens_by_text"]) +
@@ -223,7 +227,8 @@ CLI::App* AddVerb(CLI::App& cache, std::shared_ptr<CacheArgs> args,
       return;
     }
     const auto parsed = ParseJson(*json, "result");
-    const std::string out = args->json || !parsed.ok() ? *json + "\n" : text(*parsed);
+    const std::string out =
+        args->json || !parsed.ok() ? *json + "\n" : text(*parsed);
     std::fwrite(out.data(), 1, out.size(), stdout);
   });
   return command;
@@ -238,44 +243,57 @@ void AddCache(CLI::App& app, int& exit_code) {
   cache->require_subcommand(1);
   const auto add = [&](const char* verb, const char* what, Action action,
                        Text text) {
-    return AddVerb(*cache, args, exit_code, verb, what, std::move(action), text);
+    return AddVerb(*cache, args, exit_code, verb, what, std::move(action),
+                   text);
   };
   const auto name = [&](CLI::App* command) {
     command->add_option("NAME", args->name, "a prompt, as `ls` names it")
         ->required();
     return command;
   };
-  add("ls", "List stored prompts", [](CacheArgs& a) { return CacheList(a.where()); },
-      ListText);
-  name(add("show", "Show one prompt's blocks",
-           [](CacheArgs& a) { return CacheShow(a.where(), a.name); }, ShowText));
-  add("stats", "Where the bytes are",
+  add(
+      "ls", "List stored prompts",
+      [](CacheArgs& a) { return CacheList(a.where()); }, ListText);
+  name(add(
+      "show", "Show one prompt's blocks",
+      [](CacheArgs& a) { return CacheShow(a.where(), a.name); }, ShowText));
+  add(
+      "stats", "Where the bytes are",
       [](CacheArgs& a) { return CacheStats(a.where()); }, StatsText);
-  add("verify", "Read every file; set damaged ones aside",
+  add(
+      "verify", "Read every file; set damaged ones aside",
       [](CacheArgs& a) { return CacheVerify(a.where()); }, VerifyText);
-  name(add("pin", "Never evict a prompt",
-           [](CacheArgs& a) { return CachePin(a.where(), a.name); }, DoneText));
-  name(add("unpin", "Let a prompt be evicted again",
-           [](CacheArgs& a) { return CacheUnpin(a.where(), a.name); }, DoneText));
-  add("gc", "Delete leftovers, then enforce a budget",
-      [](CacheArgs& a) { return CacheGc(a.where(), a.budget_bytes); }, DeletedText)
+  name(add(
+      "pin", "Never evict a prompt",
+      [](CacheArgs& a) { return CachePin(a.where(), a.name); }, DoneText));
+  name(add(
+      "unpin", "Let a prompt be evicted again",
+      [](CacheArgs& a) { return CacheUnpin(a.where(), a.name); }, DoneText));
+  add(
+      "gc", "Delete leftovers, then enforce a budget",
+      [](CacheArgs& a) { return CacheGc(a.where(), a.budget_bytes); },
+      DeletedText)
       ->add_option("--budget", args->budget_bytes, "bytes; K, M, G are known")
       ->transform(CLI::AsSizeValue(true));
-  CLI::App* wipe = add("wipe", "Delete all stored prompts",
-                       [](CacheArgs& a) { return Wipe(a); }, DeletedText);
+  CLI::App* wipe = add(
+      "wipe", "Delete all stored prompts", [](CacheArgs& a) { return Wipe(a); },
+      DeletedText);
   wipe->add_option("--model", args->model_name, "only this model's");
   wipe->add_flag("--yes", args->yes);
-  name(add("export", "Write a prompt as one file, for another machine",
+  name(add(
+           "export", "Write a prompt as one file, for another machine",
            [](CacheArgs& a) { return CacheExport(a.where(), a.name, a.file); },
            DoneText))
       ->add_option("FILE", args->file)
       ->required();
-  add("import", "Take in an exported prompt",
+  add(
+      "import", "Take in an exported prompt",
       [](CacheArgs& a) { return CacheImport(a.where(), a.file); }, DoneText)
       ->add_option("FILE", args->file)
       ->required();
-  CLI::App* why = add("why", "How much of a prompt would hit, and why not more",
-                      [](CacheArgs& a) { return Why(a); }, WhyText);
+  CLI::App* why = add(
+      "why", "How much of a prompt would hit, and why not more",
+      [](CacheArgs& a) { return Why(a); }, WhyText);
   why->add_option("MODEL", args->base.engine.model_path,
                   "default: the model inside the program");
   auto* prompt = why->add_option("--prompt,-p", args->prompt);

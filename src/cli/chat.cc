@@ -1,4 +1,6 @@
 // hearth chat: a conversation in the terminal.
+#include "hearth/chat.h"
+
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,7 +16,6 @@
 #include "cli/progress.h"
 #include "cli/sample_report.h"
 #include "cli/units.h"
-#include "hearth/chat.h"
 
 namespace hearth::cli {
 namespace {
@@ -69,7 +70,9 @@ bool Command(const std::string& line, Conversation& conversation) {
   const auto blank = line.find(' ');
   const std::string verb = line.substr(0, blank);
   const std::string rest =
-      blank == std::string::npos ? "" : line.substr(line.find_first_not_of(' ', blank));
+      blank == std::string::npos
+          ? ""
+          : line.substr(line.find_first_not_of(' ', blank));
   if (verb == "/help") {
     std::fputs(kHelp, stderr);
   } else if (verb == "/clear") {
@@ -95,7 +98,8 @@ void PrintFooter(const TurnReport& r, double first_token_ms) {
       "), first token " + HumanMs(first_token_ms) + ", " + std::to_string(n) +
       " tokens at " +
       Fixed(r.generate.decode_ms > 0 ? 1000.0 * (n - 1) / r.generate.decode_ms
-                                     : 0, 1) +
+                                     : 0,
+            1) +
       "/s, KV " + HumanBytes(r.kv.logical_bytes);
   const std::string speculation = SpeculationText(r.generate.speculation);
   if (!speculation.empty()) text += ", " + speculation;
@@ -109,8 +113,7 @@ void Turn(const ChatArgs& args, Conversation& conversation,
   double first = 0;
   std::optional<PrefillProgress> progress(std::in_place, args.quiet);
   const auto report = conversation.Turn(
-      user,
-      {.n_tokens_max = args.n_tokens, .sampling = args.base.sampling},
+      user, {.n_tokens_max = args.n_tokens, .sampling = args.base.sampling},
       [&](int done, int total) {
         // A draft model reads the prompt after the first token.
         if (progress.has_value()) progress->Update(done, total);
@@ -186,10 +189,13 @@ void AddChat(CLI::App& app, int& exit_code) {
                       "a .jinja file instead of the model's own template");
   command->add_option("--kwargs", args->conversation.kwargs_json,
                       "JSON object of further template variables");
-  command->add_option("--conversation", args->file,
-                      "go on with this file if it exists; kept after each turn");
-  command->add_option("--tokens,-n", args->n_tokens,
-                      "tokens of one answer at most")->capture_default_str();
+  command->add_option(
+      "--conversation", args->file,
+      "go on with this file if it exists; kept after each turn");
+  command
+      ->add_option("--tokens,-n", args->n_tokens,
+                   "tokens of one answer at most")
+      ->capture_default_str();
   args->base.AddSampling(*command);
   args->base.AddKv(*command);
   args->base.AddDraft(*command);

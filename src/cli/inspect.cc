@@ -40,7 +40,9 @@ std::string AsJson(const ModelInfo& info) {
     json["capabilities"].push_back(
         {{"name", c.name}, {"supported", c.supported}, {"note", c.note}});
   }
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', false,
+                   nlohmann::ordered_json::error_handler_t::replace) +
+         "\n";
 }
 
 void AddRow(std::string& text, const std::string& name,
@@ -52,8 +54,9 @@ void AddRow(std::string& text, const std::string& name,
 std::string AsText(const ModelInfo& info) {
   std::string text;
   AddRow(text, "model", info.name + " (" + info.architecture + ")");
-  AddRow(text, "file", info.file_format + ", " + HumanBytes(info.weight_bytes) +
-                           " of weights");
+  AddRow(
+      text, "file",
+      info.file_format + ", " + HumanBytes(info.weight_bytes) + " of weights");
   AddRow(text, "parameters", HumanCount(info.n_parameters));
   AddRow(text, "shape",
          std::to_string(info.n_layers) + " layers, d_model " +
@@ -75,7 +78,8 @@ std::string AsText(const ModelInfo& info) {
   for (const auto& [format, bytes] : info.kv_bytes_per_token) {
     AddRow(text, "KV " + format,
            std::to_string(bytes) + " bytes/token, " +
-               HumanBytes(bytes * static_cast<std::uint64_t>(info.context_length)) +
+               HumanBytes(bytes *
+                          static_cast<std::uint64_t>(info.context_length)) +
                " at full context");
   }
   text += "\nKV cache\n";

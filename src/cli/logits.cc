@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/engine_args.h"
 #include "cli/input.h"
+#include "hearth/convert.h"
 #include "hearth/engine.h"
 
 namespace hearth::cli {
@@ -48,16 +49,19 @@ void AddLogits(CLI::App& app, int& exit_code) {
   args->engine.AddModel(*command);
   command->add_option("--ids", args->ids_file, "JSON array of token ids")
       ->required();
-  command->add_option("--out", args->out,
-                      "safetensors file: logits float32 [T, vocab]")
+  command
+      ->add_option("--out", args->out,
+                   "safetensors file: logits float32 [T, vocab]")
       ->required();
-  command->add_option("--chunks", args->chunks,
-                      "step sizes, comma separated; the last one repeats")
+  command
+      ->add_option("--chunks", args->chunks,
+                   "step sizes, comma separated; the last one repeats")
       ->delimiter(',');
   args->engine.AddKvFormat(*command);
-  command->add_option("--rope-rounding", args->rope_rounding,
-                      "exact; or bf16, fp16 to match a reference that cast its "
-                      "rope frequencies with the weights")
+  command
+      ->add_option("--rope-rounding", args->rope_rounding,
+                   "exact; or bf16, fp16 to match a reference that cast its "
+                   "rope frequencies with the weights")
       ->capture_default_str();
   command->callback([args, &exit_code] {
     const auto done = Run(*args);

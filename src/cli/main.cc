@@ -21,12 +21,12 @@ struct Command {
   void (*add)(CLI::App& app, int& exit_code);
 };
 constexpr Command kCommands[] = {
-    {"sample", AddSample},         {"chat", AddChat},
-    {"inspect", AddInspect},       {"logits", AddLogits},
-    {"tokenize", AddTokenize},     {"detokenize", AddDetokenize},
-    {"cache", AddCache},           {"template", AddTemplate},
-    {"convert", AddConvert},       {"quantize", AddQuantize},
-    {"init", AddInit},             {"bench", AddBench}};
+    {"sample", AddSample},     {"chat", AddChat},
+    {"inspect", AddInspect},   {"logits", AddLogits},
+    {"tokenize", AddTokenize}, {"detokenize", AddDetokenize},
+    {"cache", AddCache},       {"template", AddTemplate},
+    {"convert", AddConvert},   {"quantize", AddQuantize},
+    {"init", AddInit},         {"bench", AddBench}};
 
 // The one that is called, or all when `called` is none of them: describing
 // every option of every command takes a start half a millisecond.

@@ -41,14 +41,15 @@ void PrefillProgress::Draw(int done, int total, double seconds) {
   const double rate = (done - first_done_) / seconds;
   const double left = rate > 0 ? (total - done) / rate : 0;
   if (!terminal_) {
-    std::fprintf(stderr,
-                 "hearth: prefill %d of %d tokens, %.0f tokens/s, %.0f s left\n",
-                 done, total, rate, left);
+    std::fprintf(
+        stderr, "hearth: prefill %d of %d tokens, %.0f tokens/s, %.0f s left\n",
+        done, total, rate, left);
     return;
   }
   const int filled = kBarWidth * done / total;
-  const std::string bar = std::string(static_cast<std::size_t>(filled), '#') +
-                          std::string(static_cast<std::size_t>(kBarWidth - filled), '.');
+  const std::string bar =
+      std::string(static_cast<std::size_t>(filled), '#') +
+      std::string(static_cast<std::size_t>(kBarWidth - filled), '.');
   std::fprintf(stderr, "\r\033[Kprefill [%s] %d/%d  %.0f tokens/s  %.0f s left",
                bar.c_str(), done, total, rate, left);
 }

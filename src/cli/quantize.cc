@@ -43,7 +43,9 @@ void AddConvert(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "convert", "Write a model as another kind of file; numbers stay");
   command->add_option("IN", args->in, "any model")->required();
-  command->add_option("OUT", args->out, "x.gguf, x.tinygpt, or a Hugging Face directory")
+  command
+      ->add_option("OUT", args->out,
+                   "x.gguf, x.tinygpt, or a Hugging Face directory")
       ->required();
   command->callback([args, &exit_code] {
     exit_code = Print(ConvertModel(args->in, args->out));

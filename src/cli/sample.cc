@@ -114,9 +114,8 @@ Result<SampleReport> Run(const SampleArgs& args, Engine& engine,
     }
     for (const std::string& warning : report.sync.warnings) Note(warning);
     HEARTH_ASSIGN(report.generate,
-                  session->Generate(generate, on_token, [](int, int) {
-                    return !Interrupted();
-                  }));
+                  session->Generate(generate, on_token,
+                                    [](int, int) { return !Interrupted(); }));
   }
   report.kv = session->Usage();
   if (!args.json && !args.quiet && ::isatty(STDOUT_FILENO) == 1) {
@@ -127,7 +126,8 @@ Result<SampleReport> Run(const SampleArgs& args, Engine& engine,
 }
 
 int Sample(SampleArgs& args) {
-  if (const auto ready = Finalize(args); !ready.ok()) return Fail(ready.error());
+  if (const auto ready = Finalize(args); !ready.ok())
+    return Fail(ready.error());
   const auto text = PromptText(args);
   if (!text.ok()) return Fail(text.error());
   auto engine = Engine::Open(args.base.engine);
@@ -160,11 +160,13 @@ void AddSample(CLI::App& app, int& exit_code) {
   args->base.AddModel(*command);
   auto* prompt = command->add_option("--prompt,-p", args->prompt, "the text");
   prompt->each([args](const std::string&) { args->has_prompt = true; });
-  command->add_option("--prompt-file,-f", args->prompt_file,
-                      "a file with the text; - is standard input")
+  command
+      ->add_option("--prompt-file,-f", args->prompt_file,
+                   "a file with the text; - is standard input")
       ->excludes(prompt);
-  command->add_option("--tokens,-n", args->n_tokens,
-                      "tokens to generate at most")->capture_default_str();
+  command
+      ->add_option("--tokens,-n", args->n_tokens, "tokens to generate at most")
+      ->capture_default_str();
   command->add_flag("--ignore-eos", args->ignore_eos,
                     "go on after an end-of-text token");
   command->add_flag("--chat", args->chat,

@@ -63,7 +63,8 @@ std::string Footer(const SampleReport& r) {
     text += " (" + r.sync.reuse_tier + ", " + HumanMs(r.sync.lookup_ms) + ")";
   }
   if (r.ids_from_store > 0) {
-    text += "; " + std::to_string(r.ids_from_store) + " ids found by their text";
+    text +=
+        "; " + std::to_string(r.ids_from_store) + " ids found by their text";
   }
   if (!r.sync.miss_reason.empty()) text += "; " + r.sync.miss_reason;
   text += "\nspeed    first token after " + HumanMs(r.ttft_ms) + " (ready " +
@@ -126,7 +127,8 @@ std::string ToJson(const SampleReport& r) {
     json["draft_kv_physical_bytes"] = speculation.kv_physical_bytes;
   }
   json["seed"] = r.seed;
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json.dump(-1, ' ', false,
+                   nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace hearth::cli

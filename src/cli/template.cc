@@ -38,11 +38,13 @@ std::string ClockFromEnvironment() {
 void AddTemplate(CLI::App& app, int& exit_code) {
   auto args = std::make_shared<TemplateArgs>();
   CLI::App* command = app.add_subcommand(
-      "template", "Render a chat template; HEARTH_NOW (ISO 8601) fixes its clock");
+      "template",
+      "Render a chat template; HEARTH_NOW (ISO 8601) fixes its clock");
   command->add_option("MODEL", args->source, "a model or a .jinja file")
       ->required();
-  command->add_option("--messages", args->messages_file,
-                      "JSON array of messages; - is standard input")
+  command
+      ->add_option("--messages", args->messages_file,
+                   "JSON array of messages; - is standard input")
       ->required();
   command->add_option("--tools", args->tools_file, "JSON array of tools");
   command->add_option("--kwargs", args->kwargs,

@@ -50,7 +50,8 @@ struct DetokenizeArgs {
 Result<std::vector<std::int32_t>> ReadIds(const std::string& path) {
   HEARTH_ASSIGN(const std::string text, ReadInput(path));
   const auto first = text.find_first_not_of(" \t\r\n");
-  if (first != std::string::npos && (text[first] == '[' || text[first] == '{')) {
+  if (first != std::string::npos &&
+      (text[first] == '[' || text[first] == '{')) {
     return ParseIds(text, path);
   }
   std::vector<std::int32_t> ids;

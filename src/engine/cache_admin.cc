@@ -5,7 +5,7 @@
 
 #include "engine/engine_impl.h"
 #include "hearth/cache.h"
-#include "store/store_admin.h"
+#include "store/admin/store_admin.h"
 
 namespace hearth {
 namespace {
@@ -112,12 +112,9 @@ Result<std::string> CacheStats(const CacheDir& dir) {
 Result<std::string> CacheVerify(const CacheDir& dir) {
   HEARTH_ASSIGN(const StoreAdmin admin, OpenAdmin(dir));
   HEARTH_ASSIGN(const VerifyReport r, admin.Verify(/*set_aside=*/true));
-  Object json = {{"files", r.n_files},
-                 {"bytes", r.bytes},
-                 {"seconds", r.seconds},
-                 {"locked", r.n_locked},
-                 {"defects", Object::array()},
-                 {"incomplete", r.incomplete}};
+  Object json = {{"files", r.n_files},         {"bytes", r.bytes},
+                 {"seconds", r.seconds},       {"locked", r.n_locked},
+                 {"defects", Object::array()}, {"incomplete", r.incomplete}};
   for (const Defect& d : r.defects) {
     json["defects"].push_back(
         {{"path", d.path}, {"reason", d.reason}, {"set_aside", d.set_aside}});
@@ -131,8 +128,7 @@ Result<std::string> CachePin(const CacheDir& dir, const std::string& name) {
   return Dump({{"pinned", stem}});
 }
 
-Result<std::string> CacheUnpin(const CacheDir& dir,
-                               const std::string& name) {
+Result<std::string> CacheUnpin(const CacheDir& dir, const std::string& name) {
   HEARTH_ASSIGN(const StoreAdmin admin, OpenAdmin(dir));
   HEARTH_ASSIGN(const std::string stem, admin.Unpin(name));
   return Dump({{"unpinned", stem}});
@@ -161,8 +157,7 @@ Result<std::string> CacheExport(const CacheDir& dir, const std::string& name,
   return Dump({{"exported", path}});
 }
 
-Result<std::string> CacheImport(const CacheDir& dir,
-                                const std::string& path) {
+Result<std::string> CacheImport(const CacheDir& dir, const std::string& path) {
   // Importing into a directory that does not exist yet makes it.
   HEARTH_TRY(KvStore::Open(dir.path));
   HEARTH_ASSIGN(const StoreAdmin admin, OpenAdmin(dir));
@@ -172,7 +167,8 @@ Result<std::string> CacheImport(const CacheDir& dir,
 
 Result<std::string> CacheWhy(Engine& engine, const std::string& prompt) {
   EngineParts& parts = PartsOf(engine);
-  if (parts.prompt_cache == nullptr || parts.prompt_cache->directory().empty()) {
+  if (parts.prompt_cache == nullptr ||
+      parts.prompt_cache->directory().empty()) {
     return {Code::kInvalidArgument,
             "give the directory to look into with --prompt-cache-dir"};
   }
@@ -181,8 +177,8 @@ Result<std::string> CacheWhy(Engine& engine, const std::string& prompt) {
                            parts.options.cache_key_file}));
   HEARTH_ASSIGN(const std::vector<std::int32_t> ids,
                 parts.tokenizer->Encode(prompt));
-  HEARTH_ASSIGN(const WhyReport why, admin.Why(parts.prompt_cache->identity(),
-                                               parts.spec, ids));
+  HEARTH_ASSIGN(const WhyReport why,
+                admin.Why(parts.prompt_cache->identity(), parts.spec, ids));
   Object json = {{"tokens", why.n_tokens},
                  {"tokens_stored", why.n_tokens_stored},
                  {"miss_reason", why.miss_reason},
@@ -211,8 +207,7 @@ Result<std::string> CacheWhy(Engine& engine, const std::string& prompt) {
       return parts.tokenizer->Decode(
           std::span(tokens).subspan(begin, end > begin ? end - begin : 0));
     };
-    json["byte"] =
-        parts.tokenizer->Decode(std::span(ids).first(common)).size();
+    json["byte"] = parts.tokenizer->Decode(std::span(ids).first(common)).size();
     json["asked"] = excerpt(ids);
     json["stored"] = excerpt(why.nearest_tokens);
   }

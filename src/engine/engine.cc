@@ -12,13 +12,11 @@
 #include "engine/engine_impl.h"
 #include "engine/kv_setup.h"
 #include "engine/session.h"
-#include "engine/tokenizer_cache.h"
-#include "engine/tokenizer_factory.h"
+#include "engine/text/tokenizer_cache.h"
+#include "engine/text/tokenizer_factory.h"
+#include "formats/loader.h"
 #include "model/identity.h"
-#include "model/io/safetensors.h"
-#include "model/io/tinygpt_writer.h"
-#include "model/loader.h"
-#include "store/model_memo.h"
+#include "store/memo/model_memo.h"
 #include "tensor/half.h"
 
 namespace hearth {
@@ -99,8 +97,7 @@ void RoundRope(RopeRounding rounding, RopeConfig& rope) {
 
 KvIdentity IdentityOf(const EngineParts& parts) {
   const Digest content = DigestOf(parts.model, parts.prompt_cache->directory(),
-                                  !parts.options.verify_model,
-                                  *parts.pool);
+                                  !parts.options.verify_model, *parts.pool);
   return {.model_id = ModelId(parts.model.config, content),
           .format_id = FormatId(parts.spec),
           .name_space = parts.options.cache_namespace,
@@ -144,9 +141,8 @@ Result<void> CheckPreallocation(const EngineParts& parts) {
   struct sysinfo memory;
   if (::sysinfo(&memory) != 0) return {};
   const std::uint64_t total = std::uint64_t{memory.totalram} * memory.mem_unit;
-  const std::uint64_t wanted =
-      parts.spec.full_block_bytes() *
-      static_cast<std::uint64_t>(parts.n_kv_blocks());
+  const std::uint64_t wanted = parts.spec.full_block_bytes() *
+                               static_cast<std::uint64_t>(parts.n_kv_blocks());
   if (parts.options.kv_ram_budget_bytes > 0 &&
       wanted > parts.options.kv_ram_budget_bytes) {
     return {Code::kResourceFull,
@@ -310,8 +306,9 @@ Result<ModelInfo> InspectModel(const std::string& path) {
   ModelInfo info = Describe(model);
   // A model whose tokenizer is missing or refused can still be looked at.
   auto tokenizer = MakeTokenizer(model);
-  info.tokenizer = tokenizer.ok() ? MakeTextCodec(std::move(*tokenizer))->Describe()
-                                  : "none: " + tokenizer.error().message;
+  info.tokenizer = tokenizer.ok()
+                       ? MakeTextCodec(std::move(*tokenizer))->Describe()
+                       : "none: " + tokenizer.error().message;
   return info;
 }
 
@@ -325,28 +322,6 @@ Result<std::unique_ptr<TextCodec>> OpenTextCodec(const std::string& path) {
   HEARTH_ASSIGN(std::shared_ptr<const Tokenizer> tokenizer,
                 MakeTokenizer(model));
   return MakeTextCodec(std::move(tokenizer));
-}
-
-Result<void> InitModel(const std::string& preset, const std::string& path,
-                       int n_kv_heads, bool yoco, std::uint64_t seed) {
-  return InitTinygpt(preset, path,
-                     {.n_kv_heads = n_kv_heads, .yoco = yoco, .seed = seed});
-}
-
-Result<void> WriteFloatMatrix(const std::string& path, const std::string& name,
-                              std::span<const float> values,
-                              std::int64_t n_columns) {
-  if (n_columns <= 0 ||
-      values.size() % static_cast<std::size_t>(n_columns) != 0) {
-    return {Code::kInvalidArgument, "the values do not fill whole rows"};
-  }
-  const auto rows = values.size() / static_cast<std::size_t>(n_columns);
-  const std::array<SafetensorsTensor, 1> tensors = {
-      {{.name = name,
-        .type = "F32",
-        .shape = {rows, static_cast<std::uint64_t>(n_columns)},
-        .bytes = std::as_bytes(values)}}};
-  return WriteSafetensors(path, tensors);
 }
 
 }  // namespace hearth

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "engine/session.h"
-#include "store/save_queue.h"
+#include "store/directory/save_queue.h"
 
 namespace hearth {
 
@@ -20,7 +20,8 @@ Result<std::unique_ptr<KvSequence>> EngineParts::NewSequence() const {
   const std::size_t n_spare =
       prompt_cache == nullptr
           ? 0
-          : kSaveQueueBytesMax / KvLayout(spec, spec.block_tokens).block_bytes();
+          : kSaveQueueBytesMax /
+                KvLayout(spec, spec.block_tokens).block_bytes();
   return MakeInPlaceSequence(spec, n_kv_blocks(), options.kv_preallocate,
                              retention, static_cast<int>(n_spare) + 2);
 }

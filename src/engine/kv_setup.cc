@@ -123,13 +123,12 @@ std::vector<Capability> CapabilitiesOf(const ModelConfig& config) {
                                 "--streaming-llm-window W, N + W up to " +
                                     std::to_string(config.context_length)
                               : streams.error().message});
-  out.push_back(
-      {"shared KV", true,
-       config.kv_anchor < 0
-           ? "none: every layer owns its keys and values"
-           : Layers(config.n_layers - config.n_kv_layers()) +
-                 " attend to layer " + std::to_string(config.kv_anchor) +
-                 " (YOCO)"});
+  out.push_back({"shared KV", true,
+                 config.kv_anchor < 0
+                     ? "none: every layer owns its keys and values"
+                     : Layers(config.n_layers - config.n_kv_layers()) +
+                           " attend to layer " +
+                           std::to_string(config.kv_anchor) + " (YOCO)"});
   if (config.attention_sinks) {
     out.push_back({"learned sinks", true, "one score per head"});
   }

@@ -12,8 +12,8 @@
 #include "base/stopwatch.h"
 #include "cache/kv_layout.h"
 #include "hearth/measure.h"
+#include "store/format/vault.h"
 #include "store/kv_store.h"
-#include "store/vault.h"
 
 namespace hearth {
 namespace {
@@ -62,12 +62,11 @@ struct Sample {
       }
     }
     for (std::size_t i = 0; i < n_blocks; ++i) {
-      blocks.push_back(
-          {.parent = i == 0 ? RootId(identity) : chain[i - 1],
-           .id = chain[i],
-           .tokens = std::span<const std::int32_t>(tokens).subspan(i * n_block,
-                                                                   n_block),
-           .payload = payloads[i]});
+      blocks.push_back({.parent = i == 0 ? RootId(identity) : chain[i - 1],
+                        .id = chain[i],
+                        .tokens = std::span<const std::int32_t>(tokens).subspan(
+                            i * n_block, n_block),
+                        .payload = payloads[i]});
     }
   }
 };
@@ -100,8 +99,8 @@ Result<void> TimeSave(const std::string& root, const StoreOptions& options,
   HEARTH_ASSIGN(const auto store, KvStore::Open(root, options));
   const Stopwatch watch;
   HEARTH_TRY(store->SaveBlocks(sample.identity, sample.spec, sample.blocks));
-  HEARTH_TRY(store->SaveManifest(sample.identity, sample.spec, sample.tokens,
-                                 ""));
+  HEARTH_TRY(
+      store->SaveManifest(sample.identity, sample.spec, sample.tokens, ""));
   save_s = watch.ms() * 1e-3;
   return {};
 }
@@ -194,8 +193,8 @@ Result<StoreRates> MeasureStore(const std::string& dir, std::uint64_t bytes,
   OwnFolder folder;
   std::string name = dir + "/hearth-store-XXXXXX";
   if (::mkdtemp(name.data()) == nullptr) {
-    return {Code::kIo, dir + ": no folder can be made there: " +
-                           ErrnoText(errno)};
+    return {Code::kIo,
+            dir + ": no folder can be made there: " + ErrnoText(errno)};
   }
   folder.path = name;
   return MeasureIn(folder.path, sample, from_disk);

@@ -72,9 +72,9 @@ void Sampler::Filter(std::span<const float> logits, Distribution& out) const {
   candidates.clear();
   if (options_.temperature > 0) {
     for (std::size_t i = 0; i < logits.size(); ++i) {
-      const double weight = std::exp((static_cast<double>(logits[i]) -
-                                      static_cast<double>(logits[best])) /
-                                     options_.temperature);
+      const double weight = std::exp(
+          (static_cast<double>(logits[i]) - static_cast<double>(logits[best])) /
+          options_.temperature);
       // Not-a-number never becomes a candidate.
       if (weight > 0) {
         candidates.push_back({logits[i], static_cast<std::int32_t>(i), weight});

@@ -14,7 +14,8 @@ std::map<int, double> Frequencies(const SamplingOptions& options,
   Sampler sampler(options);
   std::map<int, double> counts;
   constexpr int kDraws = 20000;
-  for (int i = 0; i < kDraws; ++i) counts[sampler.Sample(logits)] += 1.0 / kDraws;
+  for (int i = 0; i < kDraws; ++i)
+    counts[sampler.Sample(logits)] += 1.0 / kDraws;
   return counts;
 }
 
@@ -60,7 +61,8 @@ TEST(Sampler, NotANumberIsNeverDrawn) {
 }
 
 // Pearson's statistic of speculative sampling against p, over many draws.
-double ChiSquare(const SamplingOptions& options, const std::vector<float>& p_logits,
+double ChiSquare(const SamplingOptions& options,
+                 const std::vector<float>& p_logits,
                  const std::vector<float>& q_logits, std::size_t& n_outcomes) {
   Sampler sampler(options);
   Distribution p, q;
@@ -84,10 +86,10 @@ double ChiSquare(const SamplingOptions& options, const std::vector<float>& p_log
 TEST(Sampler, SpeculativeSamplingHasTheTargetsFilteredDistribution) {
   const std::vector<float> target = {0, 2, 1.5f, -1, 0.5f, 1, -3, 0.2f};
   const std::vector<std::vector<float>> drafts = {
-      target,                                      // the same
-      {1, 0.5f, 1.5f, 2, -1, 0, 1, -2},            // another
-      {9, -9, -9, -9, -9, -9, -9, -9},             // nearly certain, and wrong
-      {-50, -50, -50, -50, -50, -50, 20, -50}};    // outside the filtered p
+      target,                                    // the same
+      {1, 0.5f, 1.5f, 2, -1, 0, 1, -2},          // another
+      {9, -9, -9, -9, -9, -9, -9, -9},           // nearly certain, and wrong
+      {-50, -50, -50, -50, -50, -50, 20, -50}};  // outside the filtered p
   const SamplingOptions options[] = {
       {.temperature = 1, .seed = 1},
       {.temperature = 0.7, .top_k = 4, .seed = 2},

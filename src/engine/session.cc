@@ -1,10 +1,10 @@
-#include "base/stopwatch.h"
 #include "engine/session.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
+#include "base/stopwatch.h"
 #include "engine/emitter.h"
 
 namespace hearth {
@@ -31,11 +31,11 @@ Result<void> SessionImpl::CheckPrompt(
             "the prompt is empty; give at least one token of text"};
   }
   if (tokens.size() > static_cast<std::size_t>(parts_.context_tokens)) {
-    return {Code::kResourceFull,
-            "the prompt has " + std::to_string(tokens.size()) +
-                " tokens and the context holds " +
-                std::to_string(parts_.context_tokens) +
-                "; shorten it or raise --context"};
+    return {Code::kResourceFull, "the prompt has " +
+                                     std::to_string(tokens.size()) +
+                                     " tokens and the context holds " +
+                                     std::to_string(parts_.context_tokens) +
+                                     "; shorten it or raise --context"};
   }
   for (const std::int32_t id : tokens) {
     if (id < 0 || id >= parts_.model.config.vocab_size) {
@@ -140,8 +140,8 @@ Result<SyncReport> SessionImpl::Sync(std::span<const std::int32_t> tokens,
     unsaved_prompt_ = tokens.size();
   }
   // The last token is always computed: its logits start the answer.
-  report.reused_tokens = sequence_->RewindableTo(
-      std::min(n_have, report.prompt_tokens - 1));
+  report.reused_tokens =
+      sequence_->RewindableTo(std::min(n_have, report.prompt_tokens - 1));
   if (report.reused_tokens == 0) report.reuse_tier = "none";
   sequence_->Rewind(report.reused_tokens);
   tokens_.assign(tokens.begin(), tokens.begin() + report.reused_tokens);
@@ -161,9 +161,9 @@ Result<SyncReport> SessionImpl::Sync(std::span<const std::int32_t> tokens,
   return report;
 }
 
-Result<GenerateReport> SessionImpl::Generate(
-    const GenerateOptions& options, const OnToken& on_token,
-    const Progress& on_draft_prefill) {
+Result<GenerateReport> SessionImpl::Generate(const GenerateOptions& options,
+                                             const OnToken& on_token,
+                                             const Progress& on_draft_prefill) {
   HEARTH_TRY(CheckSampling(options.sampling));
   if (logits_.empty()) {
     return {Code::kInvalidArgument, "nothing to continue: call Sync first"};
@@ -203,11 +203,11 @@ Result<std::optional<std::int32_t>> SessionImpl::GoOn(
                       (speculation_ ? parts_.options.draft_tokens : 0)));
   parts_.pool->UseThreads(parts_.n_threads());
   if (speculation_ != nullptr) {
-    return speculation_->Step(id, options.speculate,
-                              {*parts_.forward, *sequence_, tokens_, logits_,
-                               hidden_, parts_.context_tokens,
-                               on_draft_prefill},
-                              emitter);
+    return speculation_->Step(
+        id, options.speculate,
+        {*parts_.forward, *sequence_, tokens_, logits_, hidden_,
+         parts_.context_tokens, on_draft_prefill},
+        emitter);
   }
   HEARTH_TRY(Append(id));
   return emitter.Next(logits_);
@@ -327,10 +327,11 @@ Result<void> SessionImpl::MakeRoom(int n_tokens) {
                        std::min(sequence_->n_blocks(), n_most);
   if (n_blocks <= 0) return {};
   // A preallocated sequence holds all that it can grow to.
-  const std::uint64_t bytes = parts_.options.kv_preallocate
-                                  ? 0
-                                  : static_cast<std::uint64_t>(n_blocks) *
-                                        KvLayout(parts_.spec, step).block_bytes();
+  const std::uint64_t bytes =
+      parts_.options.kv_preallocate
+          ? 0
+          : static_cast<std::uint64_t>(n_blocks) *
+                KvLayout(parts_.spec, step).block_bytes();
   return parts_.ram->MakeRoom(*this, bytes);
 }
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "cache/kv_sequence.h"
-#include "engine/drafter.h"
-#include "engine/prompt_cache.h"
+#include "engine/draft/drafter.h"
+#include "engine/draft/speculation.h"
+#include "engine/prompt_cache/prompt_cache.h"
 #include "engine/ram_budget.h"
-#include "engine/speculation.h"
 #include "engine/weight_prefetch.h"
 #include "hearth/engine.h"
 #include "model/forward.h"
@@ -85,8 +85,8 @@ class SessionImpl final : public Session, private KvHolder {
   void Speculate(std::unique_ptr<Drafter> drafter);
 
   // --- For a draft model: a sequence that another one leads ------------------
-  // Sync that asks the prompt cache, and `progress`, only when more than a block is
-  // missing.
+  // Sync that asks the prompt cache, and `progress`, only when more than a
+  // block is missing.
   Result<void> Follow(std::span<const std::int32_t> tokens,
                       const Progress& progress);
   Result<void> Append(std::int32_t token);
@@ -131,15 +131,16 @@ class SessionImpl final : public Session, private KvHolder {
   EngineParts& parts_;
   std::unique_ptr<KvSequence> sequence_;
   std::vector<std::int32_t> tokens_;  // what the sequence holds
-  std::vector<float> logits_;  // of the last token; empty: not known
-  std::vector<float> hidden_;  // what they were computed from, if a drafter asks
+  std::vector<float> logits_;         // of the last token; empty: not known
+  std::vector<float>
+      hidden_;  // what they were computed from, if a drafter asks
   std::unique_ptr<Speculation> speculation_;  // may be null
   // The prompt of the last Sync that is not yet with the prompt cache.
   std::optional<std::size_t> unsaved_prompt_;
   int n_stored_ = 0;  // leading tokens that are stored or on their way
   std::uint64_t fetched_bytes_ = 0;  // of stored blocks: memory, not mapped
-  bool awaiting_generate_ = false;  // synced, and nothing sampled from it yet
-  bool lacks_manifest_ = false;  // blocks went to the store with none
+  bool awaiting_generate_ = false;   // synced, and nothing sampled from it yet
+  bool lacks_manifest_ = false;      // blocks went to the store with none
   std::uint64_t n_lost_ = 0;  // of the prompt cache, when n_stored_ was set
   std::chrono::steady_clock::time_point last_save_ = {};
 };

@@ -145,14 +145,14 @@ class TestTile {
 
  private:
   std::size_t KeyBytes() const {
-    return static_cast<std::size_t>(
-        head_dim_ * KvRowBytes(formats_.keys, stride_) +
-        KvParamBytes(formats_.keys, head_dim_));
+    return static_cast<std::size_t>(head_dim_ *
+                                        KvRowBytes(formats_.keys, stride_) +
+                                    KvParamBytes(formats_.keys, head_dim_));
   }
   std::size_t ValueBytes() const {
-    return static_cast<std::size_t>(
-        stride_ * KvRowBytes(formats_.values, head_dim_) +
-        KvParamBytes(formats_.values, stride_));
+    return static_cast<std::size_t>(stride_ *
+                                        KvRowBytes(formats_.values, head_dim_) +
+                                    KvParamBytes(formats_.values, stride_));
   }
 
   Formats formats_;
@@ -191,8 +191,8 @@ inline void Attend(const Kernels& kernels, std::span<const float> q,
 inline void Attend(const Kernels& kernels, std::span<const float> q,
                    int head_dim, const KvTile& tile, int begin,
                    const std::vector<int>& visible, State* state) {
-  Attend(kernels, q, head_dim, tile,
-         std::vector<int>(visible.size(), begin), visible, state);
+  Attend(kernels, q, head_dim, tile, std::vector<int>(visible.size(), begin),
+         visible, state);
 }
 
 inline bool SameState(const State& a, const State& b) {
@@ -201,10 +201,12 @@ inline bool SameState(const State& a, const State& b) {
 }
 
 // Whether every row of `among` is what it is when it is attended to alone.
-inline ::testing::AssertionResult SameAlone(
-    const Kernels& kernels, std::span<const float> q, int head_dim,
-    const KvTile& tile, const std::vector<int>& begin,
-    const std::vector<int>& visible, const State& among) {
+inline ::testing::AssertionResult SameAlone(const Kernels& kernels,
+                                            std::span<const float> q,
+                                            int head_dim, const KvTile& tile,
+                                            const std::vector<int>& begin,
+                                            const std::vector<int>& visible,
+                                            const State& among) {
   const auto dim = static_cast<std::size_t>(head_dim);
   for (std::size_t r = 0; r < begin.size(); ++r) {
     State alone(1, head_dim);

@@ -33,12 +33,11 @@ TEST(Attention, EveryIsaGivesTheBitsOfScalar) {
               static_cast<std::size_t>(n_rows * head_dim), 99, 0.5f);
           const auto visible = MixedVisible(n_rows, stride - 3);
           State expected(n_rows, head_dim);
-          Attend(*AvailableKernels()[0], q, head_dim, tile.View(), 2,
-                 visible, &expected);
+          Attend(*AvailableKernels()[0], q, head_dim, tile.View(), 2, visible,
+                 &expected);
           for (const Kernels* kernels : AvailableKernels()) {
             State state(n_rows, head_dim);
-            Attend(*kernels, q, head_dim, tile.View(), 2, visible,
-                   &state);
+            Attend(*kernels, q, head_dim, tile.View(), 2, visible, &state);
             ASSERT_TRUE(SameState(state, expected))
                 << kernels->isa << " dim " << head_dim << " rows " << n_rows
                 << ' ' << FirstDifference(state.acc, expected.acc);
@@ -135,8 +134,7 @@ TEST(Attention, ARowWithABeginOfItsOwnIsTheSameAlone) {
         const auto dim = static_cast<std::size_t>(head_dim);
         const auto q = RandomFloats(begin.size() * dim, 5, 0.5f);
         State among(n_rows, head_dim);
-        Attend(*kernels, q, head_dim, tile.View(), begin, visible,
-               &among);
+        Attend(*kernels, q, head_dim, tile.View(), begin, visible, &among);
         ASSERT_TRUE(SameAlone(*kernels, q, head_dim, tile.View(), begin,
                               visible, among));
       }
@@ -166,8 +164,8 @@ TEST(Attention, SoftcapBendsEveryScore) {
   State first(1, kDim);
   for (const Kernels* kernels : AvailableKernels()) {
     State state(1, kDim);
-    Attend(*kernels, q, kDim, tile.View(), std::vector<int>{10},
-           {48}, &state, kCap);
+    Attend(*kernels, q, kDim, tile.View(), std::vector<int>{10}, {48}, &state,
+           kCap);
     std::vector<float> out(kDim);
     kernels->finish_attention(state.sum[0], state.acc.data(), kDim, out.data());
     for (std::size_t d = 0; d < kDim; ++d) {

@@ -123,7 +123,8 @@ void Attention::AttendBlock(const AttentionCall& call, const RowSet& rows,
     const int n_positions = base + block_tokens - first_position;
     n_own = std::clamp(n_positions * group_, 0, n_rows);
   }
-  if (n_own > 0) attend(kv.OwnTile(call.kv_layer, rows.kv_head, block), 0, n_own);
+  if (n_own > 0)
+    attend(kv.OwnTile(call.kv_layer, rows.kv_head, block), 0, n_own);
   if (n_own < n_rows) {
     KvTile tile = kv.Tile(call.kv_layer, rows.kv_head, block);
     // Behind a sink the next block may have been let go of.
@@ -249,7 +250,8 @@ void Attention::RunSplit(const AttentionCall& call, Segments segments) {
 void Attention::Run(const AttentionCall& call) {
   const int n_rows = call.n_rows;
   const int positions_per_task = std::max(1, kRowsPerTask / group_);
-  const int n_row_tasks = (n_rows + positions_per_task - 1) / positions_per_task;
+  const int n_row_tasks =
+      (n_rows + positions_per_task - 1) / positions_per_task;
   const int n_tasks = config_.n_kv_heads * n_row_tasks;
   const Segments segments = SegmentsOf(call, {0, 0, n_rows});
   if (n_row_tasks == 1 && segments.count() > 1 && pool_.n_used() > 1) {

@@ -30,7 +30,7 @@ struct AttentionCall {
   const KvPort& kv;  // holds the layer's new keys and values
   int kv_layer;
   QueryRows q;
-  QueryRows q_sink;    // the same, rotated for the sink tokens; unused without
+  QueryRows q_sink;  // the same, rotated for the sink tokens; unused without
   int n_rows;
   int first_position;  // of row 0; the step's own tokens end with the last row
   LayerSight sight;
@@ -83,9 +83,8 @@ class Attention {
   std::size_t QueryFloats(const AttentionCall& call, int n_rows) const;
   Queries GatherQueries(const AttentionCall& call, const RowSet& rows,
                         float* memory) const;
-  void AttendSegment(const AttentionCall& call, const RowSet& rows,
-                     int segment, const Queries& queries, Work& work,
-                     State state);
+  void AttendSegment(const AttentionCall& call, const RowSet& rows, int segment,
+                     const Queries& queries, Work& work, State state);
   void AttendBlock(const AttentionCall& call, const RowSet& rows, int block,
                    Part part, const float* q, Work& work, State state);
   void Merge(State into, State from, int n_rows) const;
@@ -97,7 +96,7 @@ class Attention {
   const ModelConfig& config_;
   ThreadPool& pool_;
   const Kernels& kernels_;
-  int group_;  // query heads per KV head
+  int group_;                 // query heads per KV head
   std::vector<float> zeros_;  // [head_dim], a sink's value
   std::vector<Work> work_;
   AlignedBuffer partial_;

@@ -127,7 +127,8 @@ struct ModelConfig {
   int head_dim = 0;
   int d_mlp = 0;
   int vocab_size = 0;
-  int context_length = 0;  // trained context; a hard limit for learned positions
+  int context_length =
+      0;  // trained context; a hard limit for learned positions
 
   NormKind norm = NormKind::kRmsNorm;
   NormPlacement norm_placement = NormPlacement::kBefore;

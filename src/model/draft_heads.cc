@@ -12,8 +12,9 @@ DraftHeadsRunner::DraftHeadsRunner(const DraftHeads& heads,
 void DraftHeadsRunner::Run(const Linear& linear, const float* x,
                            std::vector<float>& y) {
   y.resize(static_cast<std::size_t>(linear.w.n_out));
-  linears_.Run(x, linear.w.n_in, 1,
-               std::array<LinearCall, 1>{{{&linear, y.data(), linear.w.n_out}}});
+  linears_.Run(
+      x, linear.w.n_in, 1,
+      std::array<LinearCall, 1>{{{&linear, y.data(), linear.w.n_out}}});
 }
 
 void DraftHeadsRunner::Silu(std::vector<float>& x) {

@@ -40,10 +40,10 @@ Result<void> Forward::CheckStep(std::span<const std::int32_t> tokens,
   }
   const auto n_after = kv.n_tokens() + static_cast<std::int64_t>(tokens.size());
   if (config_.learned_positions && n_after > config_.context_length) {
-    return {Code::kResourceFull,
-            "the model has learned positions for " +
-                std::to_string(config_.context_length) + " tokens and " +
-                std::to_string(n_after) + " are needed"};
+    return {Code::kResourceFull, "the model has learned positions for " +
+                                     std::to_string(config_.context_length) +
+                                     " tokens and " + std::to_string(n_after) +
+                                     " are needed"};
   }
   return {};
 }
@@ -125,11 +125,11 @@ void Forward::Project(const LayerWeights& layer, const float* x, int n_rows) {
                  std::array<LinearCall, 1>{{{&layer.q, q, qkv_dim_}}});
     return;
   }
-  linears_.Run(x, config_.d_model, n_rows,
-               std::array<LinearCall, 3>{
-                   {{&layer.q, q, qkv_dim_},
-                    {&layer.k, q + q_dim_, qkv_dim_},
-                    {&layer.v, q + q_dim_ + kv_dim_, qkv_dim_}}});
+  linears_.Run(
+      x, config_.d_model, n_rows,
+      std::array<LinearCall, 3>{{{&layer.q, q, qkv_dim_},
+                                 {&layer.k, q + q_dim_, qkv_dim_},
+                                 {&layer.v, q + q_dim_ + kv_dim_, qkv_dim_}}});
 }
 
 // Norms of queries and keys, in place.
@@ -262,9 +262,9 @@ void Forward::ComputeLogits(int n_rows, int n_logits, float* logits) {
   const float* x = x_.GetFloats(0) + std::int64_t{n_rows - n_logits} * d;
   float* normed = normed_.GetFloats(Size(n_logits, d));
   Normalize(model_.weights.final_norm, x, n_logits, normed);
-  linears_.Run(normed, d, n_logits,
-               std::array<LinearCall, 1>{
-                   {{&model_.weights.head, logits, n_vocab}}});
+  linears_.Run(
+      normed, d, n_logits,
+      std::array<LinearCall, 1>{{{&model_.weights.head, logits, n_vocab}}});
   if (config_.logit_scale == 1.0f && config_.logit_softcap == 0.0f) return;
   // In pieces, because a vocabulary is long and rows are few.
   constexpr std::int64_t kPiece = 4096;

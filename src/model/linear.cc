@@ -33,8 +33,8 @@ std::int64_t TaskColumns(std::span<const LinearCall> calls, int n_rows,
                  .value_or(0);
   }
   if (n_rows <= kFewRows) {
-    const std::uint64_t column_bytes =
-        std::max<std::uint64_t>(1, bytes / static_cast<std::uint64_t>(n_columns));
+    const std::uint64_t column_bytes = std::max<std::uint64_t>(
+        1, bytes / static_cast<std::uint64_t>(n_columns));
     const auto columns =
         static_cast<std::int64_t>(kStreamedTaskBytes / column_bytes);
     return std::clamp(columns / kMatmulColumns * kMatmulColumns, kColumnsMin,
@@ -75,8 +75,7 @@ void LinearRunner::Run(const float* x, std::int64_t x_stride, int n_rows,
   while (begin < calls.size()) {
     const WeightMatrix& first = calls[begin].linear->w;
     std::size_t end = begin + 1;
-    while (end < calls.size() &&
-           calls[end].linear->w.dtype == first.dtype) {
+    while (end < calls.size() && calls[end].linear->w.dtype == first.dtype) {
       ++end;
     }
     const std::size_t row_bytes =

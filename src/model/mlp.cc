@@ -70,9 +70,8 @@ void Mlp::RunDense(const MlpWeights& mlp, std::int64_t width, const float* x,
   float* up = gate + (stride - width);
   const float* pairs = nullptr;
   if (!mlp.gate_up.empty()) {
-    float* both = mlp.interleaved
-                      ? interleaved_.GetFloats(Size(n_rows, stride))
-                      : gate;
+    float* both =
+        mlp.interleaved ? interleaved_.GetFloats(Size(n_rows, stride)) : gate;
     if (mlp.interleaved) pairs = both;
     linears_.Run(x, d, n_rows,
                  std::array<LinearCall, 1>{{{&mlp.gate_up, both, stride}}});
@@ -151,10 +150,9 @@ void ChooseExperts(const float* scores, int n_experts, int n_used,
   const auto key = [scores](int e) {
     return std::isnan(scores[e]) ? -INFINITY : scores[e];
   };
-  std::partial_sort(order.begin(), order.begin() + n_used, order.end(),
-                    [&](int a, int b) {
-                      return key(a) != key(b) ? key(a) > key(b) : a < b;
-                    });
+  std::partial_sort(
+      order.begin(), order.begin() + n_used, order.end(),
+      [&](int a, int b) { return key(a) != key(b) ? key(a) > key(b) : a < b; });
   const double largest = scores[order[0]];
   // exp in double, so that the rounded weight is the same in every C library.
   double total = 0;

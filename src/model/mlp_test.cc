@@ -22,8 +22,7 @@ Chosen Choose(const std::vector<float>& scores, int n_used, RouterKind kind) {
 }
 
 TEST(ChooseExperts, TheLargestAreChosenAndListedByNumber) {
-  const Chosen c =
-      Choose({0, 3, 1, 2}, 2, RouterKind::kSoftmaxOfChosen);
+  const Chosen c = Choose({0, 3, 1, 2}, 2, RouterKind::kSoftmaxOfChosen);
   EXPECT_EQ(c.experts, (std::vector<int>{1, 3}));
   EXPECT_FLOAT_EQ(c.weights[0], 1 / (1 + std::exp(-1.0f)));
   EXPECT_FLOAT_EQ(c.weights[0] + c.weights[1], 1.0f);

@@ -16,8 +16,12 @@ class RopeTable {
   // For the given positions.
   void Compute(const RopeConfig& rope, std::span<const int> positions);
 
-  const float* cos(std::int64_t row) const { return cos_.data() + row * pairs_; }
-  const float* sin(std::int64_t row) const { return sin_.data() + row * pairs_; }
+  const float* cos(std::int64_t row) const {
+    return cos_.data() + row * pairs_;
+  }
+  const float* sin(std::int64_t row) const {
+    return sin_.data() + row * pairs_;
+  }
 
  private:
   std::int64_t pairs_ = 0;

@@ -32,9 +32,9 @@ struct Linear {
 // One feed-forward network. Files that store gate and up as one matrix are read
 // as they are: then gate_up stands for both.
 struct MlpWeights {
-  Linear gate;     // [width, d_model]; gated kinds only
-  Linear up;       // [width, d_model]
-  Linear gate_up;  // [2 * width, d_model]: gate's rows, then up's
+  Linear gate;               // [width, d_model]; gated kinds only
+  Linear up;                 // [width, d_model]
+  Linear gate_up;            // [2 * width, d_model]: gate's rows, then up's
   bool interleaved = false;  // gate_up: gate and up alternate, row by row
   Linear down;               // [d_model, width]
 };
@@ -42,9 +42,9 @@ struct MlpWeights {
 struct LayerWeights {
   NormWeights attention_norm;       // before; empty when there is none
   NormWeights post_attention_norm;  // after; empty when there is none
-  Linear q;    // [n_heads * head_dim, d_model]
-  Linear k, v;  // [n_kv_heads * head_dim, d_model]
-  Linear qkv;   // instead of the three where the file has them in one
+  Linear q;                         // [n_heads * head_dim, d_model]
+  Linear k, v;                      // [n_kv_heads * head_dim, d_model]
+  Linear qkv;  // instead of the three where the file has them in one
   std::vector<float> q_norm, k_norm;  // as ModelConfig::qk_norm says
   std::vector<float> sinks;           // [n_heads], or empty
   Linear o;                           // [d_model, n_heads * head_dim]
@@ -55,7 +55,7 @@ struct LayerWeights {
 };
 
 struct Weights {
-  WeightMatrix token_embedding;  // [vocab_size, d_model], kOutIn
+  WeightMatrix token_embedding;           // [vocab_size, d_model], kOutIn
   std::vector<float> position_embedding;  // [context_length, d_model], or empty
   std::vector<LayerWeights> layers;       // [n_layers]
   NormWeights final_norm;

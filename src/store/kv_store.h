@@ -19,7 +19,7 @@
 #include "base/bytes.h"
 #include "cache/kv_spec.h"
 #include "hearth/result.h"
-#include "store/kv_identity.h"
+#include "store/format/kv_identity.h"
 
 namespace hearth {
 
@@ -33,7 +33,8 @@ struct StoredBlock {
   ByteSpan payload;  // KvLayout(spec, n_tokens), 64-byte aligned or better
   std::shared_ptr<const void> owner;
   // Pages of a file, which processes share and the system may drop; else memory
-  // of this process: decrypted, joined from pieces, or with no room on the disk.
+  // of this process: decrypted, joined from pieces, or with no room on the
+  // disk.
   bool is_mapped = false;
 };
 
@@ -72,9 +73,9 @@ struct StoreOptions {
   // of its own; false does it before Open returns.
   bool tidy_in_background = true;
   // A server that several machines share (remote/remote_url.h); empty: none.
-  // `remote_deadline_ms`: what one lookup may wait for it. `remote_pause_s`: how
-  // long it is left alone after a failure; twice as long after each further one,
-  // up to five minutes.
+  // `remote_deadline_ms`: what one lookup may wait for it. `remote_pause_s`:
+  // how long it is left alone after a failure; twice as long after each further
+  // one, up to five minutes.
   std::string remote_url;
   int remote_deadline_ms = 1000;
   int remote_pause_s = 10;
@@ -111,8 +112,8 @@ class KvStore {
       const KvIdentity& identity, std::size_t n_max,
       const WantedPrompt& wanted) = 0;
 
-  // Durable when it returns. Fine when the block exists already. Of a block whose
-  // first tokens are stored only the others are written.
+  // Durable when it returns. Fine when the block exists already. Of a block
+  // whose first tokens are stored only the others are written.
   virtual Result<void> SaveBlock(const KvIdentity& identity, const KvSpec& spec,
                                  const BlockToSave& block) = 0;
 
@@ -123,8 +124,8 @@ class KvStore {
                                   const KvSpec& spec,
                                   std::span<const BlockToSave> blocks) = 0;
 
-  // The manifest of a whole prompt, whose blocks have been saved, and the readable
-  // sidecar beside it. `preview` is stored only when not empty.
+  // The manifest of a whole prompt, whose blocks have been saved, and the
+  // readable sidecar beside it. `preview` is stored only when not empty.
   virtual Result<void> SaveManifest(const KvIdentity& identity,
                                     const KvSpec& spec,
                                     std::span<const std::int32_t> tokens,
@@ -136,8 +137,9 @@ class KvStore {
 };
 
 // --- One self-contained file (--cache-prompt) --------------------------------
-// The same ids and images in a single file. Lookup as above; a missing file is a miss. Saving refuses (kInvalidArgument)
-// to replace a file that is not a hearth prompt cache.
+// The same ids and images in a single file. Lookup as above; a missing file is
+// a miss. Saving refuses (kInvalidArgument) to replace a file that is not a
+// hearth prompt cache.
 StoreMatch LookupBundle(const std::string& path, const KvIdentity& identity,
                         const KvSpec& spec,
                         std::span<const std::int32_t> tokens,

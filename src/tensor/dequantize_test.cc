@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "hearth_test_paths.h"
 #include "tensor/half.h"
 
 namespace hearth {

@@ -57,8 +57,8 @@ inline F16 ToF16(float value) {
         sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u))};
   }
   const std::uint32_t odd = (a >> 13) & 1u;
-  return {static_cast<std::uint16_t>(
-      sign | ((a - 0x38000000u + 0xfffu + odd) >> 13))};
+  return {static_cast<std::uint16_t>(sign |
+                                     ((a - 0x38000000u + 0xfffu + odd) >> 13))};
 }
 
 // Rounds to nearest, ties to even; NaN stays NaN (quiet).

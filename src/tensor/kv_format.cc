@@ -5,8 +5,8 @@
 namespace hearth {
 namespace {
 
-constexpr std::array<std::string_view, kKvFormats> kNames = {"fp32", "fp16", "bf16",
-                                                          "int8", "int4"};
+constexpr std::array<std::string_view, kKvFormats> kNames = {
+    "fp32", "fp16", "bf16", "int8", "int4"};
 
 }  // namespace
 

@@ -31,7 +31,7 @@ enum class KvFormat : std::uint8_t {
 };
 inline constexpr int kKvFormats = 5;
 
-std::string_view NameOf(KvFormat format);                    // "fp32", ...
+std::string_view NameOf(KvFormat format);  // "fp32", ...
 std::optional<KvFormat> KvFormatNamed(std::string_view name);
 
 constexpr bool IsQuantised(KvFormat format) {
@@ -76,7 +76,8 @@ struct KvTile {
   const std::byte* next_keys = nullptr;
   const std::byte* next_values = nullptr;
 
-  // `next` is read after this one. Without effect when it is laid out otherwise.
+  // `next` is read after this one. Without effect when it is laid out
+  // otherwise.
   void Precede(const KvTile& next) {
     if (next.key_format != key_format || next.value_format != value_format ||
         next.stride != stride) {

@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "cache/kv_sequence.h"
+#include "formats/huggingface/safetensors.h"
+#include "formats/loader.h"
+#include "hearth_test_paths.h"
 #include "model/forward.h"
-#include "model/io/safetensors.h"
-#include "model/loader.h"
 #include "tensor/half.h"
 #include "testing/model_paths.h"
 
@@ -54,8 +55,8 @@ inline Reference ReadReference(const std::string& dir) {
   auto file = SafetensorsFile::Open(dir + "/reference.safetensors");
   EXPECT_TRUE(file.ok()) << file.error().message;
   return {Values<std::int32_t>(*file, "input_ids"),
-          Values<std::int32_t>(*file, "greedy"),
-          Values<float>(*file, "logits"), Values<float>(*file, "last_logits")};
+          Values<std::int32_t>(*file, "greedy"), Values<float>(*file, "logits"),
+          Values<float>(*file, "last_logits")};
 }
 
 // As the engine prepares a model: the context decides, then the rounding.
@@ -76,24 +77,22 @@ inline LoadedModel Load(const std::string& path, Rounding rounding) {
 
 // Logits of all tokens, computed in steps of at most `step`.
 inline std::vector<float> Logits(const LoadedModel& model,
-                                 const std::vector<std::int32_t>& ids,
-                                 int step, int threads) {
+                                 const std::vector<std::int32_t>& ids, int step,
+                                 int threads) {
   ThreadPool pool(threads);
   Forward forward(model, pool);
   const KvSpec spec{.n_kv_layers = model.config.n_layers,
                     .n_kv_heads = model.config.n_kv_heads,
                     .head_dim = model.config.head_dim,
                     .block_tokens = 16};
-  const auto sequence =
-      MakeConcatSequence(spec, static_cast<int>(ids.size()));
+  const auto sequence = MakeConcatSequence(spec, static_cast<int>(ids.size()));
   const auto vocab = static_cast<std::size_t>(model.config.vocab_size);
   std::vector<float> logits(ids.size() * vocab);
   for (std::size_t at = 0; at < ids.size();) {
     const std::size_t n =
         std::min(ids.size() - at, static_cast<std::size_t>(step));
-    const auto done =
-        forward.Step(std::span(ids).subspan(at, n), *sequence, LogitRows::kAll,
-                     logits.data() + at * vocab);
+    const auto done = forward.Step(std::span(ids).subspan(at, n), *sequence,
+                                   LogitRows::kAll, logits.data() + at * vocab);
     EXPECT_TRUE(done.ok()) << done.error().message;
     at += n;
   }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "text/gguf_vocab.h"
+#include "text/gguf/gguf_vocab.h"
 
 namespace hearth {
 

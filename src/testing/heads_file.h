@@ -24,8 +24,10 @@ inline std::vector<HeadsTensor> HeadsEntries(const ModelConfig& base,
   const auto vocab = static_cast<std::uint64_t>(base.vocab_size);
   const auto hidden = static_cast<std::uint64_t>(n_hidden);
   if (!medusa) {
-    return {{"fc1.weight", {hidden, 2 * d}}, {"fc2.weight", {d, hidden}},
-            {"norm.weight", {d}},            {"norm.bias", {d}},
+    return {{"fc1.weight", {hidden, 2 * d}},
+            {"fc2.weight", {d, hidden}},
+            {"norm.weight", {d}},
+            {"norm.bias", {d}},
             {"out.weight", {vocab, d}}};
   }
   std::vector<HeadsTensor> entries;

@@ -27,11 +27,10 @@ inline Result<Answer> Ask(const EngineOptions& options,
   HEARTH_ASSIGN(auto session, engine->NewSession());
   Answer answer;
   HEARTH_ASSIGN(answer.sync, session->Sync(ids, nullptr));
-  HEARTH_ASSIGN(auto report,
-                session->Generate({.n_tokens_max = 8,
-                                   .ignore_eos = true,
-                                   .sampling = {.temperature = 0}},
-                                  nullptr));
+  HEARTH_ASSIGN(auto report, session->Generate({.n_tokens_max = 8,
+                                                .ignore_eos = true,
+                                                .sampling = {.temperature = 0}},
+                                               nullptr));
   answer.text = report.text;
   HEARTH_TRY(engine->DrainSaves());
   return answer;

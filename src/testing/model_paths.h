@@ -4,9 +4,13 @@
 #include <string>
 #include <vector>
 
+#if __has_include("hearth_test_paths.h")
+#include "hearth_test_paths.h"
+#endif
+
 namespace hearth {
 
-#ifdef HEARTH_TEST_DATA
+#if __has_include("hearth_test_paths.h")
 inline const std::string kTestData = HEARTH_TEST_DATA;
 inline const std::string kStories260K = kTestData + "/models/stories260K.gguf";
 inline const std::string kHfLlama = kTestData + "/models/hf/llama";

@@ -44,8 +44,8 @@ class ReferenceModel {
     c.vocab_size = s.vocab;
     c.context_length = s.context;
     c.tied_head = true;
-    c.attention_scale =
-        static_cast<float>(1.0 / std::sqrt(double{static_cast<double>(s.head_dim)}));
+    c.attention_scale = static_cast<float>(
+        1.0 / std::sqrt(double{static_cast<double>(s.head_dim)}));
     c.rope.rotary_dim = s.head_dim;
     for (int i = 0; i < s.head_dim / 2; ++i) {
       c.rope.inv_freq.push_back(
@@ -132,8 +132,7 @@ class ReferenceModel {
     const auto dim = static_cast<std::size_t>(model.config.head_dim);
     for (std::size_t h = 0; h < heads.size(); h += dim) {
       for (std::size_t i = 0; i < dim / 2; ++i) {
-        const double angle =
-            position * double{model.config.rope.inv_freq[i]};
+        const double angle = position * double{model.config.rope.inv_freq[i]};
         const double a = heads[h + i], b = heads[h + i + dim / 2];
         heads[h + i] = a * std::cos(angle) - b * std::sin(angle);
         heads[h + i + dim / 2] = b * std::cos(angle) + a * std::sin(angle);
@@ -162,11 +161,13 @@ class ReferenceModel {
     zero = Rounded(KvFormat::kF16, zero);
     double scale = Rounded(KvFormat::kF16, (high - zero) / levels);
     if (scale < (high - zero) / levels) {
-      scale = Rounded(KvFormat::kF16,
-                      scale + std::ldexp(1.0, std::max(-24, std::ilogb(scale) - 10)));
+      scale = Rounded(
+          KvFormat::kF16,
+          scale + std::ldexp(1.0, std::max(-24, std::ilogb(scale) - 10)));
     }
     for (double* x : row) {
-      const double code = std::clamp(std::nearbyint((*x - zero) / scale), 0.0, levels);
+      const double code =
+          std::clamp(std::nearbyint((*x - zero) / scale), 0.0, levels);
       *x = scale > 0 ? code * scale + zero : zero;
     }
   }
@@ -195,7 +196,8 @@ class ReferenceModel {
         for (std::size_t t = first; t < first + n; ++t) {
           for (std::size_t h = 0; h < kept[t].size(); h += dim) {
             std::vector<double*> head;
-            for (std::size_t d = 0; d < dim; ++d) head.push_back(&kept[t][h + d]);
+            for (std::size_t d = 0; d < dim; ++d)
+              head.push_back(&kept[t][h + d]);
             Quantise(format, head);
           }
         }
@@ -212,8 +214,8 @@ inline std::vector<double> ReferenceModel::Logits(
     const std::vector<std::int32_t>& ids, const KvSpec& spec) const {
   const ModelConfig& c = model.config;
   const auto dim = static_cast<std::size_t>(c.head_dim);
-  const std::size_t group =
-      static_cast<std::size_t>(c.n_heads) / static_cast<std::size_t>(c.n_kv_heads);
+  const std::size_t group = static_cast<std::size_t>(c.n_heads) /
+                            static_cast<std::size_t>(c.n_kv_heads);
   const auto* embedding =
       reinterpret_cast<const float*>(model.weights.token_embedding.data);
   const auto d_model = static_cast<std::size_t>(c.d_model);
@@ -224,7 +226,8 @@ inline std::vector<double> ReferenceModel::Logits(
   }
   Rows keys, values, kept_keys, kept_values;
   for (int i = 0; i < c.n_layers; ++i) {
-    const LayerWeights& layer = model.weights.layers[static_cast<std::size_t>(i)];
+    const LayerWeights& layer =
+        model.weights.layers[static_cast<std::size_t>(i)];
     Rows q;  // not rotated
     if (!layer.k.empty()) keys.clear(), values.clear();
     for (std::size_t t = 0; t < x.size(); ++t) {
@@ -298,8 +301,8 @@ inline std::vector<double> ReferenceModel::Logits(
   }
   std::vector<double> logits;
   for (const auto& row : x) {
-    const auto y = Times(model.weights.head.w,
-                         Normalized(model.weights.final_norm, row));
+    const auto y =
+        Times(model.weights.head.w, Normalized(model.weights.final_norm, row));
     logits.insert(logits.end(), y.begin(), y.end());
   }
   return logits;

@@ -14,8 +14,8 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "model/io/safetensors.h"
-#include "model/io/tensor_names.h"
+#include "formats/huggingface/safetensors.h"
+#include "formats/tensor_names.h"
 #include "tensor/dtype.h"
 #include "tensor/half.h"
 #include "testing/gguf_builder.h"

@@ -1,7 +1,7 @@
 #include "text/decoder.h"
 
-#include "text/byte_alphabet.h"
-#include "text/normalizer.h"
+#include "text/unicode/byte_alphabet.h"
+#include "text/unicode/normalizer.h"
 
 namespace hearth {
 namespace {

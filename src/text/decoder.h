@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "hearth/result.h"
-#include "text/regex.h"
+#include "text/bpe/vocab.h"
+#include "text/split/regex.h"
 #include "text/step.h"
-#include "text/vocab.h"
 
 namespace hearth {
 

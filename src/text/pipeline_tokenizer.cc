@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "text/byte_alphabet.h"
 #include "text/fingerprint.h"
+#include "text/unicode/byte_alphabet.h"
 
 namespace hearth {
 namespace {

@@ -13,12 +13,12 @@
 
 #include "hearth/result.h"
 #include "text/added_tokens.h"
-#include "text/bpe.h"
+#include "text/bpe/bpe.h"
 #include "text/decoder.h"
-#include "text/normalizer.h"
-#include "text/pre_tokenizer.h"
+#include "text/split/pre_tokenizer.h"
 #include "text/step.h"
 #include "text/tokenizer.h"
+#include "text/unicode/normalizer.h"
 
 namespace hearth {
 

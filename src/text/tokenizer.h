@@ -22,7 +22,7 @@
 
 #include "base/hash.h"
 #include "hearth/result.h"
-#include "text/utf8.h"
+#include "text/unicode/utf8.h"
 
 namespace hearth {
 

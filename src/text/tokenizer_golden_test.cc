@@ -11,10 +11,11 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "hearth_test_paths.h"
 #include "testing/gguf_vocab_file.h"
-#include "text/gguf_vocab.h"
+#include "text/gguf/gguf_vocab.h"
+#include "text/json/tokenizer_json.h"
 #include "text/pipeline_tokenizer.h"
-#include "text/tokenizer_json.h"
 
 namespace hearth {
 namespace {

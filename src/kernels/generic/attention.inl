@@ -208,8 +208,8 @@ HEARTH_NOINLINE void ScoreRows(const ScoreCall& c) {
   float start[kRows] = {};
   if constexpr (Format::kQuantised) {
     for (int r = 0; r < kRows; ++r) {
-      start[r] = FoldQuery(q + std::int64_t{r} * c.head_dim, c.head_dim, scratch,
-                           scratch.q + std::int64_t{r} * c.head_dim);
+      start[r] = FoldQuery(q + std::int64_t{r} * c.head_dim, c.head_dim,
+                           scratch, scratch.q + std::int64_t{r} * c.head_dim);
     }
     q = scratch.q;
   }
@@ -282,17 +282,15 @@ HEARTH_NOINLINE void AttendRows(const float* q, int head_dim,
   const int last_group = (longest + kLanes - 1) / kLanes;
   const ScoreCall score{q,     head_dim, tile,    first_group, last_group,
                         begin, visible,  softcap, scratch};
-  WithKvFormat(tile.key_format, [&](auto format) {
-    ScoreRows<decltype(format), kRows>(score);
-  });
+  WithKvFormat(tile.key_format,
+               [&](auto format) { ScoreRows<decltype(format), kRows>(score); });
   float scale[kLanes];
-  SoftmaxRows<kRows>(scratch.p, scratch.p_stride, first_group, visible, max, sum,
-                     scale);
+  SoftmaxRows<kRows>(scratch.p, scratch.p_stride, first_group, visible, max,
+                     sum, scale);
   const WeighCall weigh{tile,    head_dim, first_group, begin,
                         visible, scale,    acc,         scratch};
-  WithKvFormat(tile.value_format, [&](auto format) {
-    WeighTile<decltype(format), kRows>(weigh);
-  });
+  WithKvFormat(tile.value_format,
+               [&](auto format) { WeighTile<decltype(format), kRows>(weigh); });
 }
 
 template <int kRows = kAttendRows>
@@ -326,8 +324,8 @@ void AttendTile(const float* q, int n_rows, int head_dim, const KvTile& tile,
       ++rows;
     }
     const std::int64_t offset = std::int64_t{r} * head_dim;
-    AttendUpTo(rows, q + offset, head_dim, tile, begin + r, visible + r, softcap,
-               max + r, sum + r, acc + offset, scratch);
+    AttendUpTo(rows, q + offset, head_dim, tile, begin + r, visible + r,
+               softcap, max + r, sum + r, acc + offset, scratch);
     r += rows;
   }
 }

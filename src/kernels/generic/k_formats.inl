@@ -2,14 +2,15 @@
 // Scales are decoded for sixteen rows at once, one row a lane; their products
 // with the block's f16 are exact.
 
-template <int kByte> HEARTH_INLINE Floats UnitByteFloats(Bytes64 a) {
+template <int kByte>
+HEARTH_INLINE Floats UnitByteFloats(Bytes64 a) {
   return ToFloats(UnitByte<kByte>(a));
 }
 
 // Q4_K and Q5_K begin alike: f16 d, f16 dmin, twelve bytes with eight scales
 // and eight minimums of six bits.
 template <class Out>
-HEARTH_INLINE void UnpackSixBitScales(const TileRows &rows, Out &out) {
+HEARTH_INLINE void UnpackSixBitScales(const TileRows& rows, Out& out) {
   Bytes64 head[4];
   LoadUnits16(rows, 0, head);
   const Floats d = UnitHalf<0>(head[0]);
@@ -32,23 +33,21 @@ HEARTH_INLINE void UnpackSixBitScales(const TileRows &rows, Out &out) {
 
 struct Q4KBlocks {
   using Dots = UnsignedDots<false, true>;
-  static constexpr std::int64_t kBytes = 144; // 16 of scales, 128 of nibbles
+  static constexpr std::int64_t kBytes = 144;  // 16 of scales, 128 of nibbles
   static constexpr int kGroups = 8;
 
   template <class Out>
-  HEARTH_NOINLINE static void Unpack(const TileRows &rows, Out &out) {
+  HEARTH_NOINLINE static void Unpack(const TileRows& rows, Out& out) {
     UnpackSixBitScales(rows, out);
     for (int pair = 0; pair < 4; ++pair) {
       Bytes64 both[kTileVectors];
       LoadUnits32(rows, 16 + 32 * pair, both);
       Bytes64 tile[kTileVectors];
       HEARTH_UNROLL
-      for (int j = 0; j < kTileVectors; ++j)
-        tile[j] = LowNibbles(both[j]);
+      for (int j = 0; j < kTileVectors; ++j) tile[j] = LowNibbles(both[j]);
       out.Put(2 * pair, tile);
       HEARTH_UNROLL
-      for (int j = 0; j < kTileVectors; ++j)
-        tile[j] = HighNibbles(both[j]);
+      for (int j = 0; j < kTileVectors; ++j) tile[j] = HighNibbles(both[j]);
       out.Put(2 * pair + 1, tile);
     }
   }
@@ -56,11 +55,11 @@ struct Q4KBlocks {
 
 struct Q5KBlocks {
   using Dots = UnsignedDots<false, true>;
-  static constexpr std::int64_t kBytes = 176; // scales, 32 of bits, nibbles
+  static constexpr std::int64_t kBytes = 176;  // scales, 32 of bits, nibbles
   static constexpr int kGroups = 8;
 
   template <class Out>
-  HEARTH_NOINLINE static void Unpack(const TileRows &rows, Out &out) {
+  HEARTH_NOINLINE static void Unpack(const TileRows& rows, Out& out) {
     UnpackSixBitScales(rows, out);
     Bytes64 bits[kTileVectors];
     LoadUnits32(rows, 16, bits);
@@ -92,7 +91,7 @@ struct Q6KBlocks {
   static constexpr int kGroups = 8;
 
   template <class Out>
-  HEARTH_NOINLINE static void Unpack(const TileRows &rows, Out &out) {
+  HEARTH_NOINLINE static void Unpack(const TileRows& rows, Out& out) {
     Bytes64 scales[4];
     LoadUnits16(rows, 192, scales);
     const Floats d = GatherF16(rows.At(208));
@@ -130,8 +129,8 @@ struct Q3KBlocks {
   static constexpr int kGroups = 8;
 
   template <class Out>
-  HEARTH_INLINE static void UnpackScales(const TileRows &rows, Out &out) {
-    Bytes64 tail[4]; // from two bytes before the scales to the end
+  HEARTH_INLINE static void UnpackScales(const TileRows& rows, Out& out) {
+    Bytes64 tail[4];  // from two bytes before the scales to the end
     LoadUnits16(rows, 94, tail);
     const Floats d = UnitHalf<1>(tail[3]);
     ForConstants<16>([&](auto s) {
@@ -148,7 +147,7 @@ struct Q3KBlocks {
   }
 
   template <class Out>
-  HEARTH_NOINLINE static void Unpack(const TileRows &rows, Out &out) {
+  HEARTH_NOINLINE static void Unpack(const TileRows& rows, Out& out) {
     UnpackScales(rows, out);
     Bytes64 bits[kTileVectors];
     LoadUnits32(rows, 0, bits);
@@ -177,7 +176,7 @@ struct Q2KBlocks {
   static constexpr int kGroups = 8;
 
   template <class Out>
-  HEARTH_NOINLINE static void Unpack(const TileRows &rows, Out &out) {
+  HEARTH_NOINLINE static void Unpack(const TileRows& rows, Out& out) {
     Bytes64 tail[4];
     LoadUnits16(rows, 68, tail);
     const Floats d = UnitHalf<0>(tail[3]);
@@ -215,7 +214,7 @@ struct Iq4XsBlocks {
   static constexpr int kGroups = 8;
 
   template <class Out>
-  HEARTH_NOINLINE static void Unpack(const TileRows &rows, Out &out) {
+  HEARTH_NOINLINE static void Unpack(const TileRows& rows, Out& out) {
     Bytes64 head[4];
     LoadUnits16(rows, 0, head);
     const Floats d = UnitHalf<0>(head[0]);
@@ -236,38 +235,39 @@ struct Iq4XsBlocks {
 };
 
 // Calls f with the struct of a block format.
-template <class F> auto WithBlocks(DType dtype, const F &f) {
+template <class F>
+auto WithBlocks(DType dtype, const F& f) {
   switch (dtype) {
-  case DType::kQ4_0:
-    return f(Q4Blocks());
-  case DType::kQ4_1:
-    return f(Q41Blocks());
-  case DType::kQ5_0:
-    return f(Q50Blocks());
-  case DType::kQ5_1:
-    return f(Q51Blocks());
-  case DType::kQ2_K:
-    return f(Q2KBlocks());
-  case DType::kQ3_K:
-    return f(Q3KBlocks());
-  case DType::kQ4_K:
-    return f(Q4KBlocks());
-  case DType::kQ5_K:
-    return f(Q5KBlocks());
-  case DType::kQ6_K:
-    return f(Q6KBlocks());
-  case DType::kIQ4_NL:
-    return f(Iq4NlBlocks());
-  case DType::kIQ4_XS:
-    return f(Iq4XsBlocks());
-  case DType::kMXFP4:
-    return f(Mxfp4Blocks());
-  case DType::kQ8_0:
-  case DType::kF32:
-  case DType::kF16:
-  case DType::kBF16:
-  case DType::kTgInt4:
-    break; // REQUIRES: IsBlockQuantised
+    case DType::kQ4_0:
+      return f(Q4Blocks());
+    case DType::kQ4_1:
+      return f(Q41Blocks());
+    case DType::kQ5_0:
+      return f(Q50Blocks());
+    case DType::kQ5_1:
+      return f(Q51Blocks());
+    case DType::kQ2_K:
+      return f(Q2KBlocks());
+    case DType::kQ3_K:
+      return f(Q3KBlocks());
+    case DType::kQ4_K:
+      return f(Q4KBlocks());
+    case DType::kQ5_K:
+      return f(Q5KBlocks());
+    case DType::kQ6_K:
+      return f(Q6KBlocks());
+    case DType::kIQ4_NL:
+      return f(Iq4NlBlocks());
+    case DType::kIQ4_XS:
+      return f(Iq4XsBlocks());
+    case DType::kMXFP4:
+      return f(Mxfp4Blocks());
+    case DType::kQ8_0:
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kTgInt4:
+      break;  // REQUIRES: IsBlockQuantised
   }
   return f(Q8Blocks());
 }

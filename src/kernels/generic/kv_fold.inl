@@ -29,12 +29,12 @@ HEARTH_INLINE Floats ReadN<Int4Format>(const std::byte* p, int) {
 
 // One thread's memory of attend_tile.
 struct AttendScratch {
-  float* p;           // [kAttendRows][p_stride]: scores, then weights
-  float* q;           // [kAttendRows][head_dim]: queries times key scales
-  float* key_scale;   // [head_dim]
-  float* key_zero;    // [head_dim]
-  float* value_scale; // [stride]
-  float* value_zero;  // [stride]
+  float* p;            // [kAttendRows][p_stride]: scores, then weights
+  float* q;            // [kAttendRows][head_dim]: queries times key scales
+  float* key_scale;    // [head_dim]
+  float* key_zero;     // [head_dim]
+  float* value_scale;  // [stride]
+  float* value_zero;   // [stride]
   std::int64_t p_stride;
 
   AttendScratch(std::byte* bytes, int head_dim, int stride)
@@ -48,9 +48,9 @@ struct AttendScratch {
     value_zero = value_scale + p_stride;
   }
   static std::size_t Bytes(int head_dim, int stride) {
-    return static_cast<std::size_t>((kAttendRows + 2) *
-                                    (RoundUp(stride, kLanes) +
-                                     RoundUp(head_dim, kLanes))) *
+    return static_cast<std::size_t>(
+               (kAttendRows + 2) *
+               (RoundUp(stride, kLanes) + RoundUp(head_dim, kLanes))) *
            sizeof(float);
   }
 

@@ -30,16 +30,16 @@ HEARTH_INLINE void QuantiseRow(const float* x, int n, std::byte* scale_out,
   Floats high = low;
   std::uint32_t nan = 0;
   ForEachVector(n, [&](std::int64_t i, int count) {
-    const Floats v = Select(LanesBetween(0, count), LoadUpTo(x + i, count),
-                            Splat(x[0]));
+    const Floats v =
+        Select(LanesBetween(0, count), LoadUpTo(x + i, count), Splat(x[0]));
     low = Min(low, v);
     high = Max(high, v);
     nan |= Bits(IsNan(v));
   });
   const float smallest = -ReduceMax(Sub(Splat(0.0f), low));
   const F16 zero = RoundDown(smallest);
-  F16 scale =
-      RoundUpF16((ReduceMax(high) - ToFloat(zero)) / static_cast<float>(kLevels));
+  F16 scale = RoundUpF16((ReduceMax(high) - ToFloat(zero)) /
+                         static_cast<float>(kLevels));
   const bool finite = nan == 0 && (zero.bits & 0x7c00u) != 0x7c00u &&
                       (scale.bits & 0x7c00u) != 0x7c00u;
   if (!finite) scale = ToF16(std::numeric_limits<float>::quiet_NaN());
@@ -52,20 +52,20 @@ HEARTH_INLINE void QuantiseRow(const float* x, int n, std::byte* scale_out,
     const Floats v =
         Select(LanesBetween(0, count), LoadUpTo(x + i, count), offset);
     // Bounded first, which makes a code of NaN too; the addend rounds.
-    const Floats code =
-        Min(Max(Mul(Sub(v, offset), inverse), Splat(0.0f)),
-            Splat(static_cast<float>(kLevels)));
+    const Floats code = Min(Max(Mul(Sub(v, offset), inverse), Splat(0.0f)),
+                            Splat(static_cast<float>(kLevels)));
     store(i, count, AsInts(Add(code, Splat(0x1.8p23f))));
   });
 }
 
 void QuantiseRow8(const float* x, int n, std::byte* codes, std::byte* scale,
                   std::byte* zero) {
-  QuantiseRow<255>(x, n, scale, zero, [codes](std::int64_t i, int count, Ints v) {
-    std::int8_t bytes[kLanes];
-    StoreLowBytes(bytes, v);
-    std::memcpy(codes + i, bytes, static_cast<std::size_t>(count));
-  });
+  QuantiseRow<255>(
+      x, n, scale, zero, [codes](std::int64_t i, int count, Ints v) {
+        std::int8_t bytes[kLanes];
+        StoreLowBytes(bytes, v);
+        std::memcpy(codes + i, bytes, static_cast<std::size_t>(count));
+      });
 }
 
 void QuantiseRow4(const float* x, int n, std::byte* codes, std::byte* scale,

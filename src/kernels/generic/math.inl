@@ -78,8 +78,7 @@ HEARTH_INLINE Floats GeluTanh(Floats x) {
 // of small results, hence the series near 0.
 HEARTH_INLINE Floats Tanh(Floats x) {
   const Floats e = Exp(Mul(x, Splat(2.0f)));
-  const Floats far =
-      Sub(Splat(1.0f), Div(Splat(2.0f), Add(Splat(1.0f), e)));
+  const Floats far = Sub(Splat(1.0f), Div(Splat(2.0f), Add(Splat(1.0f), e)));
   const Floats square = Mul(x, x);
   Floats p = Splat(-17.0f / 315.0f);
   p = MulAdd(p, square, Splat(2.0f / 15.0f));

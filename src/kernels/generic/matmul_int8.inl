@@ -11,14 +11,15 @@
 
 // --- Where tiles and scales come from ----------------------------------------
 // Q8_0 and Q4_0 from the mapped file by way of registers.
-template <class Blocks> struct StreamedTiles {
+template <class Blocks>
+struct StreamedTiles {
   static constexpr std::int64_t kSweep = kLanes * Blocks::kBytes;
 
   TileRows rows;
-  const std::byte *ahead; // sixteen rows that come soon
+  const std::byte* ahead;  // sixteen rows that come soon
 
-  HEARTH_INLINE void Fetch(std::int64_t block, Bytes64 *tile,
-                           Floats *scales) const {
+  HEARTH_INLINE void Fetch(std::int64_t block, Bytes64* tile,
+                           Floats* scales) const {
     // Sixteen rows at once are too many streams for the hardware prefetcher,
     // but sixteen that come are one contiguous piece of memory: sweep it in
     // step.
@@ -30,11 +31,12 @@ template <class Blocks> struct StreamedTiles {
   }
 };
 
-template <class Dots> struct PanelTiles {
+template <class Dots>
+struct PanelTiles {
   Panel<Dots> panel;
 
-  HEARTH_INLINE void Fetch(std::int64_t group, Bytes64 *tile,
-                           Floats *scales) const {
+  HEARTH_INLINE void Fetch(std::int64_t group, Bytes64* tile,
+                           Floats* scales) const {
     const Panel<Dots> at = panel.From(group);
     HEARTH_UNROLL
     for (int j = 0; j < kTileVectors; ++j) {
@@ -48,21 +50,19 @@ template <class Dots> struct PanelTiles {
 };
 
 struct MatmulOutput {
-  const float *bias;
-  float *y;
+  const float* bias;
+  float* y;
   std::int64_t y_stride;
 };
 
-HEARTH_INLINE void StoreOutputs(const MatmulOutput &out, std::int64_t row,
+HEARTH_INLINE void StoreOutputs(const MatmulOutput& out, std::int64_t row,
                                 std::int64_t n, int count, Floats sums) {
-  float *y = out.y + row * out.y_stride + n;
+  float* y = out.y + row * out.y_stride + n;
   if (count == kLanes) {
-    if (out.bias)
-      sums = Add(sums, Load(out.bias + n));
+    if (out.bias) sums = Add(sums, Load(out.bias + n));
     Store(y, sums);
   } else {
-    if (out.bias)
-      sums = Add(sums, LoadN(out.bias + n, count));
+    if (out.bias) sums = Add(sums, LoadN(out.bias + n, count));
     StoreN(y, sums, count);
   }
 }
@@ -75,18 +75,17 @@ struct TilePlace {
   int lane;
   int count;
 
-  TilePlace(const WeightMatrix &w, std::int64_t n, std::int64_t n_end,
+  TilePlace(const WeightMatrix& w, std::int64_t n, std::int64_t n_end,
             std::int64_t row_bytes)
       : rows(w.data + n * row_bytes, 0), lane(0), count(1) {
-    if (w.n_out < kLanes)
-      return;
+    if (w.n_out < kLanes) return;
     const std::int64_t first = std::min(n, w.n_out - kLanes);
     rows = TileRows(w.data + first * row_bytes, row_bytes);
     lane = static_cast<int>(n - first);
     count = static_cast<int>(std::min<std::int64_t>(kLanes, n_end - n));
   }
 
-  HEARTH_INLINE void Put(const MatmulOutput &out, std::int64_t row,
+  HEARTH_INLINE void Put(const MatmulOutput& out, std::int64_t row,
                          std::int64_t n, Floats sums) const {
     if (lane > 0) {
       float lanes[2 * kLanes] = {};
@@ -99,8 +98,8 @@ struct TilePlace {
 
 // acc plus one group: scale * x_scale * dot, less the minimums times sum(x).
 template <class Dots>
-HEARTH_INLINE Floats AddGroup(const Ints *dot, const Floats *scales,
-                              const PackedGroup<Dots::kHalves ? 2 : 1> &x,
+HEARTH_INLINE Floats AddGroup(const Ints* dot, const Floats* scales,
+                              const PackedGroup<Dots::kHalves ? 2 : 1>& x,
                               Floats acc) {
   const Floats x_scale = Splat(x.scale());
   if constexpr (Dots::kHalves) {
@@ -122,25 +121,23 @@ HEARTH_INLINE Floats AddGroup(const Ints *dot, const Floats *scales,
 // sums[r][p] += n_groups groups of kRows packed rows, `row_bytes` apart, and
 // kPanels times sixteen outputs.
 template <class Dots, int kRows, int kPanels, class Tiles>
-HEARTH_NOINLINE void Int8Tile(const Tiles *tiles, const std::byte *packed,
+HEARTH_NOINLINE void Int8Tile(const Tiles* tiles, const std::byte* packed,
                               std::int64_t row_bytes, std::int64_t n_groups,
                               Floats (*sums)[kPanels]) {
   constexpr int kDots = Dots::kHalves ? 2 : 1;
-  const std::byte *row[kRows];
+  const std::byte* row[kRows];
   Floats acc[kRows][kPanels];
   HEARTH_UNROLL
   for (int r = 0; r < kRows; ++r) {
     row[r] = packed + r * row_bytes;
     HEARTH_UNROLL
-    for (int p = 0; p < kPanels; ++p)
-      acc[r][p] = sums[r][p];
+    for (int p = 0; p < kPanels; ++p) acc[r][p] = sums[r][p];
   }
   for (std::int64_t b = 0; b < n_groups; ++b) {
     Bytes64 tile[kPanels][kTileVectors];
     Floats scales[kPanels][kScaleVectors<Dots>];
     HEARTH_UNROLL
-    for (int p = 0; p < kPanels; ++p)
-      tiles[p].Fetch(b, tile[p], scales[p]);
+    for (int p = 0; p < kPanels; ++p) tiles[p].Fetch(b, tile[p], scales[p]);
     HEARTH_UNROLL
     for (int r = 0; r < kRows; ++r) {
       const PackedGroup<kDots> x{row[r] + b * PackedGroup<kDots>::kBytes};
@@ -169,14 +166,13 @@ HEARTH_NOINLINE void Int8Tile(const Tiles *tiles, const std::byte *packed,
   HEARTH_UNROLL
   for (int r = 0; r < kRows; ++r) {
     HEARTH_UNROLL
-    for (int p = 0; p < kPanels; ++p)
-      sums[r][p] = acc[r][p];
+    for (int p = 0; p < kPanels; ++p) sums[r][p] = acc[r][p];
   }
 }
 
 // Calls Int8Tile for a run-time number of rows, 1..kRows.
 template <class Dots, int kRows, int kPanels, class Tiles>
-void Int8Rows(int n_rows, const Tiles *tiles, const std::byte *packed,
+void Int8Rows(int n_rows, const Tiles* tiles, const std::byte* packed,
               std::int64_t row_bytes, std::int64_t n_groups,
               Floats (*sums)[kPanels]) {
   if constexpr (kRows > 1) {
@@ -190,8 +186,8 @@ void Int8Rows(int n_rows, const Tiles *tiles, const std::byte *packed,
 }
 
 template <class Blocks>
-void UnpackPanel(const TileRows &rows, std::int64_t n_blocks,
-                 const Panel<typename Blocks::Dots> &panel) {
+void UnpackPanel(const TileRows& rows, std::int64_t n_blocks,
+                 const Panel<typename Blocks::Dots>& panel) {
   for (std::int64_t b = 0; b < n_blocks; ++b) {
     const Panel<typename Blocks::Dots> out = panel.From(b * Blocks::kGroups);
     Blocks::Unpack(rows.At(b * Blocks::kBytes), out);
@@ -200,17 +196,16 @@ void UnpackPanel(const TileRows &rows, std::int64_t n_blocks,
 
 // All rows, kRows at a time, for the outputs of kPanels places from n on.
 template <class Dots, int kRows, int kPanels, class Tiles>
-void Int8Columns(const Tiles *tiles, const TilePlace *places,
-                 const WeightMatrix &w, const std::byte *packed, int n_rows,
-                 std::int64_t n, const MatmulOutput &out) {
+void Int8Columns(const Tiles* tiles, const TilePlace* places,
+                 const WeightMatrix& w, const std::byte* packed, int n_rows,
+                 std::int64_t n, const MatmulOutput& out) {
   const auto row_bytes =
       static_cast<std::int64_t>(PackedRowBytes(w.dtype, w.n_in));
   for (int r = 0; r < n_rows; r += kRows) {
     const int rows = std::min(kRows, n_rows - r);
     Floats sums[kRows][kPanels];
     for (int i = 0; i < rows; ++i) {
-      for (int p = 0; p < kPanels; ++p)
-        sums[i][p] = Splat(0.0f);
+      for (int p = 0; p < kPanels; ++p) sums[i][p] = Splat(0.0f);
     }
     Int8Rows<Dots, kRows, kPanels>(rows, tiles, packed + r * row_bytes,
                                    row_bytes, w.n_in / kGroup, sums);
@@ -225,9 +220,9 @@ void Int8Columns(const Tiles *tiles, const TilePlace *places,
 // --- Few rows ---------------------------------------------------------------
 
 template <class Blocks>
-void Int8Stream(const WeightMatrix &w, const std::byte *packed, int n_rows,
+void Int8Stream(const WeightMatrix& w, const std::byte* packed, int n_rows,
                 std::int64_t n_begin, std::int64_t n_end,
-                const MatmulOutput &out) {
+                const MatmulOutput& out) {
   const std::int64_t row_bytes = w.n_in / kGroup * Blocks::kBytes;
   for (std::int64_t n = n_begin; n < n_end;) {
     const TilePlace place(w, n, n_end, row_bytes);
@@ -244,7 +239,8 @@ void Int8Stream(const WeightMatrix &w, const std::byte *packed, int n_rows,
 inline constexpr std::int64_t kSliceGroups = 8;
 inline constexpr int kSliceRows = 8;
 
-template <class Blocks> struct SlicedRows {
+template <class Blocks>
+struct SlicedRows {
   using Dots = typename Blocks::Dots;
   static constexpr std::int64_t kXBytes =
       PackedGroup < Dots::kHalves ? 2 : 1 > ::kBytes;
@@ -253,11 +249,10 @@ template <class Blocks> struct SlicedRows {
   Floats sums[kSliceRows][1];
 
   // n_rows <= kSliceRows packed rows, `x_stride` apart.
-  void Run(const TileRows &rows, const std::byte *ahead, std::int64_t n_groups,
-           const std::byte *packed, std::int64_t x_stride, int n_rows) {
+  void Run(const TileRows& rows, const std::byte* ahead, std::int64_t n_groups,
+           const std::byte* packed, std::int64_t x_stride, int n_rows) {
     const PanelTiles<Dots> tiles{{buffer, buffer + kSliceGroups * kTileBytes}};
-    for (Floats(&sum)[1] : sums)
-      sum[0] = Splat(0.0f);
+    for (Floats(&sum)[1] : sums) sum[0] = Splat(0.0f);
     for (std::int64_t g = 0; g < n_groups; g += kSliceGroups) {
       const std::int64_t size = std::min(kSliceGroups, n_groups - g);
       const std::int64_t offset = g / Blocks::kGroups * Blocks::kBytes;
@@ -278,17 +273,18 @@ template <class Blocks> struct SlicedRows {
 
 // One row needs each tile once: it is dotted where it was unpacked, in
 // registers. Takes what Unpack hands over, as a panel does.
-template <class Dots> struct FusedRow {
+template <class Dots>
+struct FusedRow {
   static constexpr int kDots = Dots::kHalves ? 2 : 1;
 
-  const std::byte *x; // the block's first packed group
+  const std::byte* x;  // the block's first packed group
   Floats acc;
   Floats scales[kSliceGroups][kScaleVectors<Dots>];
 
   HEARTH_INLINE void PutScale(int group, int i, Floats scale) {
     scales[group][i] = scale;
   }
-  HEARTH_INLINE void Put(int group, const Bytes64 *tile) {
+  HEARTH_INLINE void Put(int group, const Bytes64* tile) {
     const PackedGroup<kDots> at{x + group * PackedGroup<kDots>::kBytes};
     Ints dot[kDots];
     HEARTH_UNROLL
@@ -305,9 +301,9 @@ template <class Dots> struct FusedRow {
 };
 
 template <class Blocks>
-void Int8FusedRow(const WeightMatrix &w, const std::byte *packed,
+void Int8FusedRow(const WeightMatrix& w, const std::byte* packed,
                   std::int64_t n_begin, std::int64_t n_end,
-                  const MatmulOutput &out) {
+                  const MatmulOutput& out) {
   using Dots = typename Blocks::Dots;
   constexpr std::int64_t kSweep = kLanes * Blocks::kBytes;
   const std::int64_t n_blocks = w.n_in / kGroup / Blocks::kGroups;
@@ -315,7 +311,7 @@ void Int8FusedRow(const WeightMatrix &w, const std::byte *packed,
   FusedRow<Dots> row;
   for (std::int64_t n = n_begin; n < n_end;) {
     const TilePlace place(w, n, n_end, row_bytes);
-    const std::byte *ahead =
+    const std::byte* ahead =
         w.data + n * row_bytes + SweepAhead(kLanes * row_bytes);
     row.x = packed;
     row.acc = Splat(0.0f);
@@ -332,9 +328,9 @@ void Int8FusedRow(const WeightMatrix &w, const std::byte *packed,
 }
 
 template <class Blocks>
-void Int8Slices(const WeightMatrix &w, const std::byte *packed, int n_rows,
+void Int8Slices(const WeightMatrix& w, const std::byte* packed, int n_rows,
                 std::int64_t n_begin, std::int64_t n_end,
-                const MatmulOutput &out) {
+                const MatmulOutput& out) {
   const std::int64_t n_groups = w.n_in / kGroup;
   const std::int64_t row_bytes = n_groups / Blocks::kGroups * Blocks::kBytes;
   const auto x_stride =
@@ -342,7 +338,7 @@ void Int8Slices(const WeightMatrix &w, const std::byte *packed, int n_rows,
   SlicedRows<Blocks> slices;
   for (std::int64_t n = n_begin; n < n_end;) {
     const TilePlace place(w, n, n_end, row_bytes);
-    const std::byte *ahead =
+    const std::byte* ahead =
         w.data + n * row_bytes + SweepAhead(kLanes * row_bytes);
     for (int r = 0; r < n_rows; r += kSliceRows) {
       const int rows = std::min(kSliceRows, n_rows - r);
@@ -360,10 +356,10 @@ void Int8Slices(const WeightMatrix &w, const std::byte *packed, int n_rows,
 // Unpacks kPanels times sixteen outputs and uses them for every
 // row.
 template <class Blocks, int kPanels, std::size_t... kIndex>
-void Int8Panels(std::index_sequence<kIndex...>, const WeightMatrix &w,
-                const std::byte *packed, int n_rows, std::int64_t n,
-                std::int64_t n_end, const MatmulOutput &out,
-                std::byte *scratch) {
+void Int8Panels(std::index_sequence<kIndex...>, const WeightMatrix& w,
+                const std::byte* packed, int n_rows, std::int64_t n,
+                std::int64_t n_end, const MatmulOutput& out,
+                std::byte* scratch) {
   using Dots = typename Blocks::Dots;
   const std::int64_t n_groups = w.n_in / kGroup;
   const std::int64_t n_blocks = n_groups / Blocks::kGroups;
@@ -372,7 +368,7 @@ void Int8Panels(std::index_sequence<kIndex...>, const WeightMatrix &w,
                 n_blocks * Blocks::kBytes)...};
   PanelTiles<Dots> tiles[kPanels];
   for (int p = 0; p < kPanels; ++p) {
-    std::byte *data = scratch + p * n_groups * kPanelGroupBytes<Dots>;
+    std::byte* data = scratch + p * n_groups * kPanelGroupBytes<Dots>;
     tiles[p].panel = {data, data + n_groups * kTileBytes};
     UnpackPanel<Blocks>(places[p].rows, n_blocks, tiles[p].panel);
   }
@@ -381,9 +377,9 @@ void Int8Panels(std::index_sequence<kIndex...>, const WeightMatrix &w,
 }
 
 template <class Blocks>
-void MatmulInt8(const WeightMatrix &w, const std::byte *packed, int n_rows,
+void MatmulInt8(const WeightMatrix& w, const std::byte* packed, int n_rows,
                 std::int64_t n_begin, std::int64_t n_end,
-                const MatmulOutput &out, std::byte *scratch) {
+                const MatmulOutput& out, std::byte* scratch) {
   constexpr bool kInRegisters =
       std::is_same_v<Blocks, Q8Blocks> || std::is_same_v<Blocks, Q4Blocks>;
   if (n_rows <= kStreamRows || w.n_out < kLanes) {
@@ -408,8 +404,7 @@ void MatmulInt8(const WeightMatrix &w, const std::byte *packed, int n_rows,
 }
 
 std::size_t Int8ScratchBytes(DType dtype, std::int64_t n_in, int n_rows) {
-  if (n_rows <= kStreamRows)
-    return 0;
+  if (n_rows <= kStreamRows) return 0;
   const std::int64_t group_bytes = WithBlocks(dtype, [](auto blocks) {
     return kPanelGroupBytes<typename decltype(blocks)::Dots>;
   });

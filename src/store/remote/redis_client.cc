@@ -43,11 +43,12 @@ using Arguments = std::vector<std::string_view>;
 Error ServerError(const std::string& text) {
   for (const char* redirect : {"MOVED ", "ASK ", "CLUSTERDOWN "}) {
     if (!text.starts_with(redirect)) continue;
-    return {Code::kUnsupported,
-            "a node of a Redis cluster, which sends clients on to other nodes (" +
-                text +
-                "); give the address of a proxy in front of the cluster, or of "
-                "a server with cluster-enabled no"};
+    return {
+        Code::kUnsupported,
+        "a node of a Redis cluster, which sends clients on to other nodes (" +
+            text +
+            "); give the address of a proxy in front of the cluster, or of "
+            "a server with cluster-enabled no"};
   }
   return {Code::kIo, "the server says: " + text};
 }
@@ -96,7 +97,8 @@ struct RedisClient::State {
         }
         return std::move(*reply);
       }
-      if (budget == 0) return {Code::kCorrupt, "more bytes than were asked for"};
+      if (budget == 0)
+        return {Code::kCorrupt, "more bytes than were asked for"};
       const std::span<std::byte> room =
           std::span(buffer).first(std::min(buffer.size(), budget));
       HEARTH_ASSIGN(const std::size_t n, socket.Read(room, deadline));

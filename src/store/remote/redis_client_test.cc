@@ -11,7 +11,8 @@ namespace hearth {
 namespace {
 
 TEST(RemoteUrl, PartsAreRead) {
-  const auto url = ParseRemoteUrl("rediss://me:s%40crA%3at@host.example:7000/3");
+  const auto url =
+      ParseRemoteUrl("rediss://me:s%40crA%3at@host.example:7000/3");
   ASSERT_TRUE(url.ok()) << url.error().message;
   EXPECT_TRUE(url->tls);
   EXPECT_EQ(url->user, "me");
@@ -68,8 +69,8 @@ void Say(int fd, const std::string& text) {
   (void)::send(fd, text.data(), text.size(), MSG_NOSIGNAL);
 }
 
-// Calls `meanwhile` every 5 ms until the other side closes; after a minute it is
-// closed on.
+// Calls `meanwhile` every 5 ms until the other side closes; after a minute it
+// is closed on.
 void UntilHungUp(int fd, const std::function<void()>& meanwhile) {
   const Deadline deadline = InAMinute();
   struct pollfd entry = {fd, POLLRDHUP, 0};
@@ -103,8 +104,8 @@ TEST(RedisClient, ReadsAnswersInAnyPieces) {
 TEST(RedisClient, HostileAnswersAreErrors) {
   for (const std::string text :
        {"hello\r\n", "$5\r\nhel", "-ERR no\r\n", ":7\r\n", "*1\r\n$1\r\nx\r\n",
-        "*2147483647\r\n", "$99999999999999999999\r\n", "$-7\r\n",
-        "\r\n\r\n", ""}) {
+        "*2147483647\r\n", "$99999999999999999999\r\n", "$-7\r\n", "\r\n\r\n",
+        ""}) {
     const auto value = GetFrom([&](int fd) { Say(fd, text); });
     EXPECT_FALSE(value.ok()) << text;
   }
@@ -133,7 +134,9 @@ TEST(RedisClient, SilenceAndDribbleCostTheDeadline) {
     const auto value = GetFrom(
         [&](int fd) {
           Say(fd, "$900\r\n");
-          UntilHungUp(fd, [&] { if (dribble) Say(fd, "x"); });
+          UntilHungUp(fd, [&] {
+            if (dribble) Say(fd, "x");
+          });
         },
         In(60));
     ASSERT_FALSE(value.ok());
@@ -147,7 +150,8 @@ TEST(RedisClient, NobodyThereIsAnError) {
   const auto client =
       RedisClient::Connect({.host = "127.0.0.1", .port = port}, InAMinute());
   EXPECT_EQ(client.error().code, Code::kIo);
-  EXPECT_FALSE(RedisClient::Connect({.host = "no.such.host.invalid"}, In(300)).ok());
+  EXPECT_FALSE(
+      RedisClient::Connect({.host = "no.such.host.invalid"}, In(300)).ok());
 }
 
 TEST(RedisClient, TalksToARealServer) {
@@ -167,8 +171,9 @@ TEST(RedisClient, TalksToARealServer) {
   EXPECT_EQ(values->front(), std::nullopt);
   EXPECT_EQ(values->back(), binary);
   url.password = "wrong";
-  EXPECT_NE(RedisClient::Connect(url, InAMinute()).error().message.find("WRONGPASS"),
-            std::string::npos);
+  EXPECT_NE(
+      RedisClient::Connect(url, InAMinute()).error().message.find("WRONGPASS"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -44,10 +44,19 @@ class RedisServer {
                        bool tls = false) {
     ::close(Listen(port_));
     const std::string port = std::to_string(port_);
-    std::vector<std::string> all = {
-        "redis-server", "--bind", "127.0.0.1", "--save", "", "--appendonly",
-        "no", "--daemonize", "no", "--logfile", "/dev/null",
-        tls ? "--tls-port" : "--port", port};
+    std::vector<std::string> all = {"redis-server",
+                                    "--bind",
+                                    "127.0.0.1",
+                                    "--save",
+                                    "",
+                                    "--appendonly",
+                                    "no",
+                                    "--daemonize",
+                                    "no",
+                                    "--logfile",
+                                    "/dev/null",
+                                    tls ? "--tls-port" : "--port",
+                                    port};
     if (tls) all.insert(all.end(), {"--port", "0"});
     all.insert(all.end(), arguments.begin(), arguments.end());
     std::vector<char*> argv;
@@ -62,7 +71,8 @@ class RedisServer {
   ~RedisServer() { Stop(); }
   RedisServer(const RedisServer&) = delete;
 
-  // False: there is no redis-server on this machine, or not with these arguments.
+  // False: there is no redis-server on this machine, or not with these
+  // arguments.
   bool WaitUntilUp(const RemoteUrl& url) {
     for (const Deadline deadline = InAMinute();
          std::chrono::steady_clock::now() < deadline;) {

@@ -14,9 +14,8 @@ constexpr std::chrono::seconds kPauseMost{300};
 constexpr std::size_t kLengthBytes = sizeof(std::uint64_t);
 
 std::size_t PartsOf(std::uint64_t file_bytes) {
-  return static_cast<std::size_t>((file_bytes + kLengthBytes - 1) /
-                                      kRemoteValueBytesMax +
-                                  1);
+  return static_cast<std::size_t>(
+      (file_bytes + kLengthBytes - 1) / kRemoteValueBytesMax + 1);
 }
 
 // The length that the first part states; nothing when it cannot be right.
@@ -79,9 +78,9 @@ RemoteTier::Fetched RemoteTier::Fetch(std::span<const Digest> ids,
   const Deadline deadline = std::chrono::steady_clock::now() + deadline_;
   Result<void> ready = Ready(link, deadline);
   while (ready.ok() && fetched.files.size() < ids.size()) {
-    const auto some = ids.subspan(
-        fetched.files.size(),
-        std::min(kBlocksAtOnce, ids.size() - fetched.files.size()));
+    const auto some =
+        ids.subspan(fetched.files.size(),
+                    std::min(kBlocksAtOnce, ids.size() - fetched.files.size()));
     const auto all =
         FetchSome(link, some, file_bytes_max, deadline, fetched.files);
     if (!all.ok()) {
@@ -112,9 +111,9 @@ Result<bool> RemoteTier::FetchSome(Link& link, std::span<const Digest> ids,
                                    std::vector<std::string>& files) {
   std::vector<std::string> keys;
   for (const Digest& id : ids) keys.push_back(RemoteKey(id, 0));
-  HEARTH_ASSIGN(auto values,
-                link.client->Get(keys, keys.size() * kRemoteValueBytesMax,
-                                 deadline));
+  HEARTH_ASSIGN(
+      auto values,
+      link.client->Get(keys, keys.size() * kRemoteValueBytesMax, deadline));
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (!values[i].has_value()) return false;
     const auto length = StatedLength(*values[i], file_bytes_max);
@@ -125,9 +124,9 @@ Result<bool> RemoteTier::FetchSome(Link& link, std::span<const Digest> ids,
     }
     std::string file = values[i]->substr(kLengthBytes);
     if (!keys.empty()) {
-      HEARTH_ASSIGN(const auto parts,
-                    link.client->Get(keys, keys.size() * kRemoteValueBytesMax,
-                                     deadline));
+      HEARTH_ASSIGN(
+          const auto parts,
+          link.client->Get(keys, keys.size() * kRemoteValueBytesMax, deadline));
       for (const auto& part : parts) {
         if (!part.has_value()) return false;
         file += *part;
@@ -171,8 +170,7 @@ Result<void> RemoteTier::Send(const Digest& id,
   AppendLe(stream, std::uint64_t{file.size()});
   stream.insert(stream.end(), file.begin(), file.end());
   for (std::size_t part = PartsOf(file.size()); part-- > 0;) {
-    const ByteSpan rest =
-        ByteSpan(stream).subspan(part * kRemoteValueBytesMax);
+    const ByteSpan rest = ByteSpan(stream).subspan(part * kRemoteValueBytesMax);
     HEARTH_TRY(link.client->Set(
         RemoteKey(id, part),
         rest.first(std::min(rest.size(), kRemoteValueBytesMax)), deadline));

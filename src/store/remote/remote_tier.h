@@ -2,8 +2,8 @@
 // from it is untrusted: the caller verifies. Everything it does has a deadline,
 // and after a failure it is left alone for a while.
 //
-//   key    hearth:kv1:<64 hex of the block id>:<part>   (no hash tag: they spread)
-//   value  at most 4 MiB of: u64 length of the file, then the file
+//   key    hearth:kv1:<64 hex of the block id>:<part>   (no hash tag: they
+//   spread) value  at most 4 MiB of: u64 length of the file, then the file
 //
 // docs/formats/remote.md.
 //
@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "store/directory/save_queue.h"
 #include "store/remote/redis_client.h"
-#include "store/save_queue.h"
 
 namespace hearth {
 
@@ -65,12 +65,12 @@ class RemoteTier {
   // Files of at most `file_bytes_max` bytes.
   Fetched Fetch(std::span<const Digest> ids, std::size_t file_bytes_max);
 
-  // Hands a block's file to the sending thread; waits while that has too much to
-  // do, which a server that is off never makes it have. Not sent when it is
+  // Hands a block's file to the sending thread; waits while that has too much
+  // to do, which a server that is off never makes it have. Not sent when it is
   // there already.
   void Offer(const Digest& id, std::vector<std::byte> file);
-  // Waits for what was offered, `seconds_max` at most (0: kUploadSecondsMax). An
-  // Error says how many blocks are not there, since the last call, and why.
+  // Waits for what was offered, `seconds_max` at most (0: kUploadSecondsMax).
+  // An Error says how many blocks are not there, since the last call, and why.
   Result<void> Drain(double seconds_max);
 
  private:

@@ -31,7 +31,8 @@ int MillisecondsUntil(Deadline deadline) {
 }
 
 Error TooSlow(const char* what) {
-  return {Code::kCancelled, std::string(what) + " took longer than its deadline"};
+  return {Code::kCancelled,
+          std::string(what) + " took longer than its deadline"};
 }
 
 Result<void> WaitFor(int fd, short events, Deadline deadline,
@@ -108,8 +109,8 @@ Result<int> ConnectTo(const struct addrinfo& address, Deadline deadline) {
   return fd;
 }
 
-// OpenSSL writes without MSG_NOSIGNAL: while this lives, a peer that has gone is
-// an error and no signal.
+// OpenSSL writes without MSG_NOSIGNAL: while this lives, a peer that has gone
+// is an error and no signal.
 class NoPipeSignal {
  public:
   NoPipeSignal() {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "cache/kv_layout.h"
-#include "store/block_pieces.h"
+#include "store/format/block_pieces.h"
 
 namespace hearth {
 namespace {
@@ -41,23 +41,21 @@ StoreMatch TieredStore::Lookup(const KvIdentity& identity, const KvSpec& spec,
   const auto step = static_cast<std::size_t>(spec.block_tokens);
   const std::size_t n_local =
       static_cast<std::size_t>(match.n_tokens) / step * step;
-  const auto chain =
-      ChainIds(identity, tokens.first(tokens.size() / step * step),
-               spec.block_tokens);
+  const auto chain = ChainIds(
+      identity, tokens.first(tokens.size() / step * step), spec.block_tokens);
   const auto wanted = std::span<const Digest>(chain).subspan(n_local / step);
   if (wanted.empty()) return match;
-  RemoteTier::Fetched fetched = remote_.Fetch(
-      wanted, KvLayout(spec, spec.block_tokens).block_bytes() + kHeaderBytesMax);
+  RemoteTier::Fetched fetched =
+      remote_.Fetch(wanted, KvLayout(spec, spec.block_tokens).block_bytes() +
+                                kHeaderBytesMax);
   if (!fetched.warning.empty()) match.warnings.push_back(fetched.warning);
   const Digest root_id = RootId(identity);
   for (std::size_t i = 0; i < fetched.files.size(); ++i) {
     const std::size_t index = n_local / step + i;
-    const BlockQuery query{identity.model_id,
-                           identity.format_id,
-                           root_id,
-                           index == 0 ? root_id : chain[index - 1],
-                           chain[index],
-                           tokens.subspan(index * step, step)};
+    const BlockQuery query{
+        identity.model_id, identity.format_id,
+        root_id,           index == 0 ? root_id : chain[index - 1],
+        chain[index],      tokens.subspan(index * step, step)};
     auto block = Take(fetched.files[i], identity, spec, query);
     if (!block.ok()) {
       fetched.reason = block.error().message;
@@ -76,7 +74,8 @@ StoreMatch TieredStore::Lookup(const KvIdentity& identity, const KvSpec& spec,
   if (static_cast<std::size_t>(match.n_tokens) == tokens.size()) {
     match.miss_reason.clear();
   } else if (!fetched.reason.empty()) {
-    match.miss_reason += (match.miss_reason.empty() ? "" : "; ") + fetched.reason;
+    match.miss_reason +=
+        (match.miss_reason.empty() ? "" : "; ") + fetched.reason;
   }
   return match;
 }
@@ -124,8 +123,8 @@ Result<StoredBlock> TieredStore::Take(const std::string& file,
   return block;
 }
 
-// Dropped when there is no room, or after an error: it can be fetched again, and
-// what is computed is saved with its own report.
+// Dropped when there is no room, or after an error: it can be fetched again,
+// and what is computed is saved with its own report.
 void TieredStore::Keep(std::function<Result<void>()> job, std::size_t bytes) {
   (void)keeping_.TakeError();
   (void)keeping_.TryEnqueue(std::move(job), bytes);

@@ -1,6 +1,6 @@
 // A directory in front of a shared server. Blocks that are missing here are
-// fetched from there, verified like any other, written here and mapped; blocks that are
-// saved here are offered there. Tails and manifests stay local.
+// fetched from there, verified like any other, written here and mapped; blocks
+// that are saved here are offered there. Tails and manifests stay local.
 #pragma once
 
 #include <functional>
@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "store/dir_store.h"
+#include "store/directory/dir_store.h"
+#include "store/directory/save_queue.h"
 #include "store/remote/remote_tier.h"
-#include "store/save_queue.h"
 
 namespace hearth {
 

@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "store/remote/redis_server_testing.h"
-#include "store/store_testing.h"
+#include "store/tests/store_testing.h"
 #include "testing/temp_dir.h"
 
 namespace hearth {
@@ -32,9 +32,9 @@ class SharedTier : public testing::Test {
     return KvStore::Open(dir_.path() + "/" + name, options).value();
   }
   StoreMatch Find(KvStore& store, const TinyPrompt& prompt) const {
-    StoreMatch match = store.Lookup(prompt.identity, prompt.spec, prompt.tokens);
-    EXPECT_TRUE(
-        IsExact(match, prompt.identity, prompt.spec, prompt.tokens));
+    StoreMatch match =
+        store.Lookup(prompt.identity, prompt.spec, prompt.tokens);
+    EXPECT_TRUE(IsExact(match, prompt.identity, prompt.spec, prompt.tokens));
     return match;
   }
 
@@ -189,8 +189,11 @@ TEST_F(SharedTier, WhatComesFromTheServerIsVerified) {
     return *client->Get(std::span(&k, 1), 1 << 20, InAMinute()).value()[0];
   };
   const std::string good = get(key);
-  std::vector<std::string> bad = {"", "x", good.substr(0, 100),
-                                  good + "x", get(RemoteKey(other.blocks[0].id, 0)),
+  std::vector<std::string> bad = {"",
+                                  "x",
+                                  good.substr(0, 100),
+                                  good + "x",
+                                  get(RemoteKey(other.blocks[0].id, 0)),
                                   std::string(good.size(), '\xff')};
   for (std::size_t i = 0; i < good.size(); i += 331) {
     bad.push_back(good);
@@ -204,7 +207,8 @@ TEST_F(SharedTier, WhatComesFromTheServerIsVerified) {
     trusting.remote_url = server_.text();
     trusting.remote_deadline_ms = 60'000;
     const auto store =
-        KvStore::Open(dir_.path() + "/v" + std::to_string(n++), trusting).value();
+        KvStore::Open(dir_.path() + "/v" + std::to_string(n++), trusting)
+            .value();
     EXPECT_EQ(Find(*store, prompt).n_tokens, 0);
   }
 }

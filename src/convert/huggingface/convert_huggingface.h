@@ -1,0 +1,18 @@
+// A loaded model as a Hugging Face directory: config.json, model.safetensors,
+// tokenizer.json and tokenizer_config.json.
+#pragma once
+
+#include <string>
+
+#include "hearth/result.h"
+#include "model/weights.h"
+
+namespace hearth {
+
+// Every family, and .tinygpt as a GPT-2 with the exact GELU. Block formats
+// become F32, exactly. kUnsupported, naming the setting, for what config.json
+// or tokenizer.json cannot say.
+Result<void> WriteHuggingFace(const LoadedModel& model,
+                              const std::string& directory);
+
+}  // namespace hearth

@@ -1,0 +1,260 @@
+#include "convert/huggingface/hf_export.h"
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "convert/linear_rows.h"
+#include "convert/stream_writer.h"
+
+namespace hearth {
+namespace {
+
+std::uint64_t U(std::int64_t n) { return static_cast<std::uint64_t>(n); }
+
+// --- Gate and up
+// --------------------------------------------------------------
+struct GateUp {
+  LinearRows gate, up;
+};
+GateUp GateUpOf(const MlpWeights& mlp) {
+  if (mlp.gate_up.empty()) return {WholeRows(mlp.gate), WholeRows(mlp.up)};
+  const std::int64_t n = mlp.gate_up.w.n_out / 2;
+  if (!mlp.interleaved)
+    return {CutRows(mlp.gate_up, 0, n), CutRows(mlp.gate_up, n, n)};
+  const auto every_second = [&](std::int64_t first) {
+    return LinearRows{{&mlp.gate_up}, n, [first](std::int64_t r) {
+                        return LinearRows::Place{0, 2 * r + first};
+                      }};
+  };
+  return {every_second(0), every_second(1)};
+}
+LinearRows Joined(const MlpWeights& mlp, bool interleaved) {
+  GateUp both = GateUpOf(mlp);
+  LinearRows stacked = StackedRows({both.gate, both.up});
+  if (!interleaved) return stacked;
+  const auto inner = stacked.at;
+  stacked.at = [inner, n = stacked.n / 2](std::int64_t r) {
+    return inner(r / 2 + (r % 2) * n);
+  };
+  return stacked;
+}
+
+// --- The file ----------------------------------------------------------------
+struct HfTensor {
+  std::string name;
+  DType type;
+  std::vector<std::uint64_t> shape;
+  std::function<std::vector<std::byte>()> read;
+
+  std::uint64_t bytes() const {
+    std::uint64_t n = static_cast<std::uint64_t>(InfoOf(type).block_bytes);
+    for (const std::uint64_t d : shape) n *= d;
+    return n;
+  }
+};
+
+class TensorList {
+ public:
+  TensorList(const LoadedModel& model, const HfDescription& description)
+      : model_(model),
+        c_(model.config),
+        names_(description.family->hf_names),
+        plan_(description.plan) {}
+
+  std::vector<HfTensor> Run() {
+    const Weights& w = model_.weights;
+    embedding_.w = w.token_embedding;
+    Matrix(WeightName(names_, Role::kTokenEmbedding), WholeRows(embedding_),
+           false);
+    if (!w.position_embedding.empty()) {
+      Floats(WeightName(names_, Role::kPositionEmbedding), w.position_embedding,
+             {U(c_.context_length), U(c_.d_model)});
+    }
+    for (std::size_t i = 0; i < w.layers.size(); ++i) {
+      Layer(w.layers[i], static_cast<int>(i));
+    }
+    Norm(Role::kFinalNorm, 0, w.final_norm);
+    if (!c_.tied_head) {
+      Matrix(WeightName(names_, Role::kHead), WholeRows(w.head), false);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void Floats(std::string name, std::vector<float> values,
+              std::vector<std::uint64_t> shape) {
+    out_.push_back({std::move(name), DType::kF32, std::move(shape),
+                    [values = std::move(values)] {
+                      const auto bytes = std::as_bytes(std::span(values));
+                      return std::vector<std::byte>(bytes.begin(), bytes.end());
+                    }});
+  }
+  void Vector(std::string name, const std::vector<float>& values) {
+    if (!values.empty()) {
+      Floats(std::move(name), values, {values.size()});
+    }
+  }
+  void NormWeight(Role role, int layer, std::vector<float> weight) {
+    for (float& x : weight) x -= plan_.norm_offset;
+    Vector(WeightName(names_, role, layer), weight);
+  }
+  void Norm(Role role, int layer, const NormWeights& norm) {
+    NormWeight(role, layer, norm.weight);
+    Vector(BiasName(names_, role, layer), norm.bias);
+  }
+
+  void Matrix(std::string name, LinearRows rows, bool transposed) {
+    std::vector<std::uint64_t> shape = {U(rows.n), U(rows.n_in())};
+    if (transposed) std::swap(shape[0], shape[1]);
+    const DType type = rows.type();
+    out_.push_back({std::move(name), type, std::move(shape),
+                    [rows = std::move(rows), transposed, type] {
+                      return rows.Read(transposed, type);
+                    }});
+  }
+  void Layer(Role role, int layer, const LinearRows& rows, int expert = 0) {
+    Matrix(WeightName(names_, role, layer, expert), rows, plan_.transposed);
+    if (!rows.parts[0]->bias.empty()) {
+      Vector(BiasName(names_, role, layer, expert), rows.Bias());
+    }
+  }
+
+  // One matrix of every expert: a tensor each, or one for all.
+  void Experts(Role role, int layer, std::vector<LinearRows> experts) {
+    if (NamesEachExpert(names_, role)) {
+      for (std::size_t e = 0; e < experts.size(); ++e) {
+        Layer(role, layer, experts[e], static_cast<int>(e));
+      }
+      return;
+    }
+    const LinearRows& first = experts[0];
+    const bool transposed = plan_.experts_transposed;
+    std::vector<std::uint64_t> shape = {experts.size(), U(first.n),
+                                        U(first.n_in())};
+    if (transposed) std::swap(shape[1], shape[2]);
+    if (!first.parts[0]->bias.empty()) {
+      std::vector<float> bias;
+      for (const LinearRows& rows : experts) {
+        const std::vector<float> one = rows.Bias();
+        bias.insert(bias.end(), one.begin(), one.end());
+      }
+      Floats(BiasName(names_, role, layer), std::move(bias),
+             {shape[0], U(first.n)});
+    }
+    const DType type = first.type();
+    out_.push_back({WeightName(names_, role, layer), type, std::move(shape),
+                    [experts = std::move(experts), transposed, type] {
+                      std::vector<std::byte> all;
+                      for (const LinearRows& rows : experts) {
+                        const auto one = rows.Read(transposed, type);
+                        all.insert(all.end(), one.begin(), one.end());
+                      }
+                      return all;
+                    }});
+  }
+
+  void Attention(const LayerWeights& w, int i) {
+    auto [q, k, v] = RowsOfQkv(w, c_);
+    if (c_.rope.interleaved) {
+      q = HalfSplitRows(std::move(q), c_.head_dim, c_.rope.rotary_dim);
+      k = HalfSplitRows(std::move(k), c_.head_dim, c_.rope.rotary_dim);
+    }
+    if (plan_.fused_qkv) {
+      Layer(Role::kQkv, i, StackedRows({q, k, v}));
+    } else {
+      Layer(Role::kQ, i, q);
+      Layer(Role::kK, i, k);
+      Layer(Role::kV, i, v);
+    }
+    NormWeight(Role::kQNorm, i, w.q_norm);
+    NormWeight(Role::kKNorm, i, w.k_norm);
+    Vector(WeightName(names_, Role::kSinks, i), w.sinks);
+    Layer(Role::kO, i, WholeRows(w.o));
+  }
+
+  void Dense(const MlpWeights& mlp, int i) {
+    if (!IsGated(c_.mlp)) {
+      Layer(Role::kUp, i, WholeRows(mlp.up));
+    } else if (plan_.fused_gate_up) {
+      Layer(Role::kGateUp, i, Joined(mlp, plan_.interleaved_gate_up));
+    } else {
+      const GateUp both = GateUpOf(mlp);
+      Layer(Role::kGate, i, both.gate);
+      Layer(Role::kUp, i, both.up);
+    }
+    Layer(Role::kDown, i, WholeRows(mlp.down));
+  }
+
+  void MixtureOfExperts(const LayerWeights& w, int i) {
+    // Never transposed.
+    Matrix(WeightName(names_, Role::kRouter, i), WholeRows(w.router), false);
+    Vector(BiasName(names_, Role::kRouter, i), w.router.bias);
+    const auto each = [&](auto rows_of) {
+      std::vector<LinearRows> all;
+      for (const MlpWeights& e : w.experts) all.push_back(rows_of(e));
+      return all;
+    };
+    if (plan_.fused_gate_up) {
+      Experts(Role::kExpertGateUp, i, each([&](const MlpWeights& e) {
+                return Joined(e, plan_.interleaved_gate_up);
+              }));
+    } else {
+      Experts(Role::kExpertGate, i,
+              each([](const MlpWeights& e) { return GateUpOf(e).gate; }));
+      Experts(Role::kExpertUp, i,
+              each([](const MlpWeights& e) { return GateUpOf(e).up; }));
+    }
+    Experts(Role::kExpertDown, i,
+            each([](const MlpWeights& e) { return WholeRows(e.down); }));
+  }
+
+  void Layer(const LayerWeights& w, int i) {
+    Norm(Role::kAttentionNorm, i, w.attention_norm);
+    Attention(w, i);
+    Norm(Role::kPostAttentionNorm, i, w.post_attention_norm);
+    Norm(Role::kMlpNorm, i, w.mlp_norm);
+    if (c_.n_experts > 0) {
+      MixtureOfExperts(w, i);
+    } else {
+      Dense(w.mlp, i);
+    }
+    Norm(Role::kPostMlpNorm, i, w.post_mlp_norm);
+  }
+
+  const LoadedModel& model_;
+  const ModelConfig& c_;
+  const NameScheme names_;
+  const WeightPlan& plan_;
+  Linear embedding_;
+  std::vector<HfTensor> out_;
+};
+
+}  // namespace
+
+Result<void> WriteHfTensors(const LoadedModel& model,
+                            const HfDescription& description,
+                            const std::string& path) {
+  TensorList list(model, description);
+  const std::vector<HfTensor> tensors = list.Run();
+  Json header = {{"__metadata__", {{"format", "pt"}}}};
+  std::uint64_t offset = 0;
+  for (const HfTensor& t : tensors) {
+    const std::uint64_t end = offset + t.bytes();
+    header[t.name] = {{"dtype", InfoOf(t.type).name},
+                      {"shape", t.shape},
+                      {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  std::vector<std::byte> length;
+  AppendLe(length, std::uint64_t{text.size()});
+  HEARTH_ASSIGN(StreamWriter file, StreamWriter::Create(path));
+  HEARTH_TRY(file.Append(length));
+  HEARTH_TRY(file.Append(AsBytes(text)));
+  for (const HfTensor& t : tensors) HEARTH_TRY(file.Append(t.read()));
+  return file.Commit();
+}
+
+}  // namespace hearth

@@ -1,0 +1,15 @@
+#include "engine/draft/drafter.h"
+#include "engine/session.h"
+#include "formats/tinygpt/heads_file.h"
+
+namespace hearth {
+
+Result<std::unique_ptr<DraftSource>> OpenDraftSource(EngineParts& target) {
+  const std::string& draft = target.options.draft;
+  if (draft.empty()) return std::unique_ptr<DraftSource>();
+  if (draft == "prompt-lookup") return MakePromptLookup();
+  if (IsDraftHeadsFile(draft)) return OpenDraftHeads(target);
+  return OpenDraftModel(target);
+}
+
+}  // namespace hearth

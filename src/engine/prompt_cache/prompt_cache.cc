@@ -1,0 +1,316 @@
+#include "engine/prompt_cache/prompt_cache.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace hearth {
+namespace {
+
+// Blocks written between two looks at whether the program must end.
+constexpr std::size_t kBlocksPerWrite = 32;
+
+// The search by text: leading tokens that tell most prompts apart, and how many
+// are compared to the end.
+constexpr std::size_t kTokensToTell = 32;
+constexpr std::size_t kPromptsToCompare = 16;
+
+}  // namespace
+
+struct PromptCache::Batch {
+  std::vector<std::int32_t> tokens;
+  std::vector<BlockImage> images;
+  KvSpec spec;
+  int first = 0;  // block that images[0] is
+
+  std::size_t bytes() const {
+    std::size_t n = 0;
+    for (const BlockImage& image : images) n += image.payload.size();
+    return n;
+  }
+  // They point into this batch.
+  std::vector<BlockToSave> Blocks(const KvIdentity& identity) const {
+    const auto chain = ChainIds(identity, tokens, spec.block_tokens);
+    const Digest root = RootId(identity);
+    std::vector<BlockToSave> blocks;
+    auto i = static_cast<std::size_t>(first);
+    for (const BlockImage& image : images) {
+      blocks.push_back({.parent = i == 0 ? root : chain[i - 1],
+                        .id = chain[i],
+                        .tokens = std::span(tokens).subspan(
+                            i * static_cast<std::size_t>(spec.block_tokens),
+                            static_cast<std::size_t>(image.n_tokens)),
+                        .payload = image.payload});
+      ++i;
+    }
+    return blocks;
+  }
+};
+
+PromptCache::PromptCache(const EngineOptions& options)
+    : file_(options.prompt_cache_file),
+      always_load_(options.cache_always),
+      by_text_(options.cache_by_text),
+      has_remote_(!options.cache_remote.empty()),
+      n_threads_(options.n_threads),
+      queue_(std::make_unique<SaveQueue>()) {}
+
+Result<std::unique_ptr<PromptCache>> PromptCache::Open(
+    const EngineOptions& options) {
+  if (options.prompt_cache_file.empty() && options.prompt_cache_dir.empty()) {
+    if (!options.cache_remote.empty()) {
+      return {Code::kInvalidArgument,
+              "--cache-remote stands behind a directory: give "
+              "--prompt-cache-dir, too"};
+    }
+    if (!options.cache_key_file.empty()) {
+      return {
+          Code::kInvalidArgument,
+          "--cache-key-file encrypts a prompt cache: give --prompt-cache-dir "
+          "or --cache-prompt, too"};
+    }
+    return std::unique_ptr<PromptCache>();
+  }
+  std::unique_ptr<PromptCache> cache(new PromptCache(options));
+  if (!options.cache_key_file.empty()) {
+    HEARTH_ASSIGN(cache->vault_, Vault::FromKeyFile(options.cache_key_file));
+  }
+  if (cache->file_.empty()) {
+    StoreOptions store_options;
+    store_options.vault = cache->vault_;
+    store_options.remote_url = options.cache_remote;
+    store_options.remote_deadline_ms = options.cache_remote_deadline_ms;
+    store_options.verify = options.cache_verify;
+    store_options.disk_budget_bytes = options.cache_disk_budget_bytes;
+    store_options.free_space_reserve_bytes = options.cache_free_reserve_bytes;
+    auto store = KvStore::Open(options.prompt_cache_dir, store_options);
+    if (store.ok()) {
+      cache->store_ = std::move(*store);
+      cache->directory_ = options.prompt_cache_dir;
+    } else if (store.error().code == Code::kInvalidArgument ||
+               store.error().code == Code::kIncompatible) {
+      return store.error();
+    } else {
+      cache->open_error_ = "prompt cache is off: " + store.error().message;
+    }
+  }
+  return cache;
+}
+
+void PromptCache::SetIdentity(KvIdentity identity) {
+  identity_ = std::move(identity);
+  if (vault_ != nullptr) {
+    identity_.name_space = ToHex(vault_->name_key()) + identity_.name_space;
+  }
+  if (directory_.empty()) return;
+  // What was measured holds for one machine, if at all.
+  char host[256] = {};
+  ::gethostname(host, sizeof(host) - 1);
+  speed_memo_.emplace(directory_,
+                      Sha256()
+                          .Field("hearth kv speed")
+                          .Field(identity_.model_id)
+                          .Field(identity_.format_id)
+                          .Field(std::string_view(host))
+                          .Field(static_cast<std::uint64_t>(n_threads_))
+                          .Finish());
+  choice_ = LoadChoice(speed_memo_->Find());
+}
+
+std::optional<LoadChoice::Prediction> PromptCache::Predict(const KvSpec& spec,
+                                                           int n_tokens) const {
+  return choice_.Predict(
+      n_tokens, spec.bytes_per_token() * static_cast<std::uint64_t>(n_tokens));
+}
+
+std::optional<std::string> PromptCache::Decline(
+    const KvSpec& spec, std::span<const std::int32_t> tokens, int n_have) {
+  if (!has_remote_ && n_have >= spec.block_tokens &&
+      store_->CountStored(identity_, spec, tokens) <= n_have) {
+    return "tokens " + std::to_string(n_have) + ".." +
+           std::to_string(tokens.size() - 1) + " are not stored";
+  }
+  if (always_load_) return std::nullopt;
+  // Both grow with the tokens: when loading pays for all, it pays for a part.
+  const auto whole = Predict(spec, static_cast<int>(tokens.size()));
+  if (!whole.has_value() || whole->load_pays()) return std::nullopt;
+  const int n_stored = store_->CountStored(identity_, spec, tokens);
+  const auto prediction = Predict(spec, n_stored);
+  if (prediction->load_pays()) return std::nullopt;
+  choice_.NoteDeclined();
+  KeepSpeeds();
+  return "stored, but " + Describe(n_stored, *prediction) +
+         "; --cache-always loads them";
+}
+
+StoreMatch PromptCache::Lookup(const KvSpec& spec,
+                               std::span<const std::int32_t> tokens,
+                               int n_have) {
+  StoreMatch match;
+  if (!file_.empty()) {
+    match = LookupBundle(file_, identity_, spec, tokens, vault_.get());
+  } else if (store_ != nullptr) {
+    if (auto reason = Decline(spec, tokens, n_have); reason.has_value()) {
+      match.miss_reason = *std::move(reason);
+    } else {
+      const auto start = std::chrono::steady_clock::now();
+      match = store_->Lookup(identity_, spec, tokens);
+      const std::chrono::duration<double, std::milli> took =
+          std::chrono::steady_clock::now() - start;
+      if (match.n_tokens_remote == 0) {
+        choice_.NoteLoad(
+            spec.bytes_per_token() * static_cast<std::uint64_t>(match.n_tokens),
+            took.count());
+        KeepSpeeds();
+      }
+    }
+  } else {
+    match.miss_reason = open_error_;
+    match.warnings.push_back(open_error_);
+  }
+  const auto error = queue_->TakeError();
+  if (error.has_value() && error->message != reported_error_) {
+    reported_error_ = error->message;
+    match.warnings.push_back("prompt cache not saved: " + error->message);
+  }
+  return match;
+}
+
+void PromptCache::NotePrefill(int n_tokens, double ms) {
+  choice_.NotePrefill(n_tokens, ms);
+  KeepSpeeds();
+}
+
+// On the writer thread: a lookup waits for no file.
+void PromptCache::KeepSpeeds() {
+  if (store_ == nullptr || !speed_memo_.has_value()) return;
+  const auto changed = choice_.TakeChanged();
+  if (!changed.has_value()) return;
+  // A memo that cannot be written costs one worse choice.
+  (void)queue_->TryEnqueue(
+      [memo = *speed_memo_, speeds = *changed]() -> Result<void> {
+        (void)memo.Save(speeds);
+        return {};
+      },
+      0);
+}
+
+std::optional<TextMatch> PromptCache::FindText(
+    const KvSpec& spec, const Tokenizer& tokenizer,
+    std::span<const std::int32_t> ids) {
+  if (store_ == nullptr) return std::nullopt;
+  const int n_covered = store_->CountStored(identity_, spec, ids);
+  if (static_cast<int>(ids.size()) - n_covered <= spec.block_tokens) {
+    return std::nullopt;
+  }
+  // A prompt that begins with other text is not read further.
+  const std::string text = SpellTokens(tokenizer, ids);
+  const auto begins_alike = [&](std::span<const std::int32_t> first) {
+    const std::string start = SpellTokens(
+        tokenizer, first.first(std::min(first.size(), kTokensToTell)));
+    return !start.empty() && text.starts_with(start);
+  };
+  const auto stored =
+      store_->RecentPrompts(identity_, kPromptsToCompare, begins_alike);
+  auto match = FindByText(tokenizer, ids, stored, n_covered, spec.block_tokens);
+  if (!match.has_value()) return match;
+  // The blocks may be gone, whatever the manifest says.
+  const int n_full = match->n_usable / spec.block_tokens * spec.block_tokens;
+  const int n_there = store_->CountStored(
+      identity_, spec,
+      std::span(match->ids).first(static_cast<std::size_t>(n_full)));
+  if (n_there < n_full) return std::nullopt;
+  return match;
+}
+
+PromptIds PromptCache::PreferStored(const KvSpec& spec,
+                                    const Tokenizer& tokenizer,
+                                    std::vector<std::int32_t> ids) {
+  if (by_text_) {
+    auto match = FindText(spec, tokenizer, ids);
+    if (match.has_value()) return {std::move(match->ids), match->n_from_store};
+  }
+  return {std::move(ids), 0};
+}
+
+PromptCache::Batch PromptCache::MakeBatch(std::span<const std::int32_t> tokens,
+                                          const KvSequence& sequence,
+                                          int first) {
+  Batch batch{{tokens.begin(), tokens.end()}, {}, sequence.spec(), first};
+  const int n_tokens = static_cast<int>(tokens.size());
+  const int step = batch.spec.block_tokens;
+  for (int block = first; block * step < n_tokens; ++block) {
+    const int n = std::min(step, n_tokens - block * step);
+    batch.images.push_back(sequence.Image(block, n));
+  }
+  return batch;
+}
+
+void PromptCache::Save(std::span<const std::int32_t> tokens,
+                       const KvSequence& sequence, int n_stored,
+                       std::string preview) {
+  const bool to_file = !file_.empty();
+  if (!to_file && store_ == nullptr) return;
+  const int first = to_file ? 0 : n_stored / sequence.spec().block_tokens;
+  Batch batch = MakeBatch(tokens, sequence, first);
+  const std::size_t bytes = batch.bytes();
+  queue_->Enqueue(
+      [this, to_file, batch = std::move(batch), preview = std::move(preview)] {
+        return to_file ? WriteFile(batch) : WritePrompt(batch, preview);
+      },
+      bytes);
+}
+
+bool PromptCache::SaveBlocks(std::span<const std::int32_t> tokens,
+                             const KvSequence& sequence, int n_stored) {
+  if (store_ == nullptr || queue_->failed()) return false;
+  Batch batch =
+      MakeBatch(tokens, sequence, n_stored / sequence.spec().block_tokens);
+  const std::size_t bytes = batch.bytes();
+  return queue_->TryEnqueue(
+      [this, batch = std::move(batch)] {
+        return WriteBlocks(batch, batch.Blocks(identity_));
+      },
+      bytes);
+}
+
+Result<void> PromptCache::WriteBlocks(
+    const Batch& batch, std::span<const BlockToSave> blocks) const {
+  while (!blocks.empty()) {
+    if (queue_->giving_up()) return {Code::kCancelled, "saving was given up"};
+    const auto some = blocks.first(std::min(blocks.size(), kBlocksPerWrite));
+    HEARTH_TRY(store_->SaveBlocks(identity_, batch.spec, some));
+    blocks = blocks.subspan(some.size());
+  }
+  return {};
+}
+
+Result<void> PromptCache::WritePrompt(const Batch& batch,
+                                      const std::string& preview) const {
+  HEARTH_TRY(WriteBlocks(batch, batch.Blocks(identity_)));
+  return store_->SaveManifest(identity_, batch.spec, batch.tokens, preview);
+}
+
+Result<void> PromptCache::WriteFile(const Batch& batch) const {
+  return SaveBundle(file_, identity_, batch.spec, batch.tokens,
+                    batch.Blocks(identity_), nullptr, vault_.get());
+}
+
+std::uint64_t PromptCache::n_lost() const {
+  const SaveQueueStats stats = queue_->stats();
+  return stats.n_failed + stats.n_skipped;
+}
+
+Result<void> PromptCache::Drain(double seconds_max) {
+  const Result<void> written =
+      seconds_max <= 0
+          ? queue_->Drain()
+          : queue_->DrainFor(std::chrono::duration<double>(seconds_max));
+  const Result<void> sent =
+      store_ != nullptr ? store_->Drain(seconds_max) : Result<void>();
+  return written.ok() ? sent : written;
+}
+
+}  // namespace hearth

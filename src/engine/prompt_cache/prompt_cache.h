@@ -1,0 +1,129 @@
+// The persistent prompt cache as the engine sees it: one directory or one file,
+// looked up before a prefill, fed while a long one runs and after the first
+// token.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cache/kv_sequence.h"
+#include "engine/prompt_cache/load_choice.h"
+#include "engine/prompt_cache/text_lookup.h"
+#include "hearth/engine.h"
+#include "hearth/options.h"
+#include "store/directory/save_queue.h"
+#include "store/format/vault.h"
+#include "store/kv_store.h"
+#include "store/memo/speed_memo.h"
+
+namespace hearth {
+
+class PromptCache {
+ public:
+  // Nothing when the options name neither a directory nor a file. A directory
+  // that cannot be used for this is an error (kInvalidArgument, kIncompatible);
+  // one that fails for a reason of the system (kIo, kResourceFull) gives a
+  // cache that never hits and warns once.
+  static Result<std::unique_ptr<PromptCache>> Open(
+      const EngineOptions& options);
+
+  // What entries belong to. Called once, before Lookup and Save: the store must
+  // be open first, since the digest's memo lives in it.
+  void SetIdentity(KvIdentity identity);
+
+  const KvIdentity& identity() const { return identity_; }
+
+  // The store's root for other things worth keeping; empty without one.
+  const std::string& directory() const { return directory_; }
+
+  // The longest stored prefix of `tokens`. Nothing is read when no block lies
+  // behind the first `n_have`, which the caller has, or when computing is
+  // predicted to be faster.
+  StoreMatch Lookup(const KvSpec& spec, std::span<const std::int32_t> tokens,
+                    int n_have);
+  // `ids`, or those of a stored prompt with the same text (text_lookup.h).
+  // `tokenizer` made the ids.
+  PromptIds PreferStored(const KvSpec& spec, const Tokenizer& tokenizer,
+                         std::vector<std::int32_t> ids);
+  // The same, whether or not the option asks for it; nothing without a match.
+  std::optional<TextMatch> FindText(const KvSpec& spec,
+                                    const Tokenizer& tokenizer,
+                                    std::span<const std::int32_t> ids);
+
+  // Computing `n_tokens` took `ms`: what loading is compared with.
+  void NotePrefill(int n_tokens, double ms);
+  // What a lookup of `n_tokens` stored tokens is predicted to take, and to
+  // spare; nothing before both were measured.
+  std::optional<LoadChoice::Prediction> Predict(const KvSpec& spec,
+                                                int n_tokens) const;
+
+  // Stored blocks are decrypted into memory instead of mapped.
+  const char* TierOf(const StoreMatch& match) const {
+    if (!file_.empty()) return "file";
+    return match.n_tokens_remote > 0 ? "remote" : "disk";
+  }
+
+  // Hands what is not stored yet to the writer thread; returns at once.
+  // `n_stored` tokens came from the cache. REQUIRES: sequence holds at least
+  // tokens.size() tokens, the first ones being `tokens`.
+  // `preview` goes into the readable sidecar; empty: none.
+  void Save(std::span<const std::int32_t> tokens, const KvSequence& sequence,
+            int n_stored, std::string preview);
+
+  // Hands full blocks of a sequence that still grows to the writer thread:
+  // tokens [n_stored, tokens.size()), whole blocks. They are found by walking
+  // their ids, with no manifest. False, and nothing happens, when the writer
+  // has no room for them now, has failed, or writes one file (which holds whole
+  // prompts only). REQUIRES: as Save.
+  [[nodiscard]] bool SaveBlocks(std::span<const std::int32_t> tokens,
+                                const KvSequence& sequence, int n_stored);
+
+  // Saves that failed or were skipped so far: when it has grown, what was
+  // handed over since may be missing.
+  std::uint64_t n_lost() const;
+
+  // Until nothing is queued; an error stays for Lookup or Drain to report.
+  void WaitForWriter() { queue_->Wait(); }
+  // Waits for the writer, `seconds_max` at most (0: as long as it takes). The
+  // first error since the last call; kCancelled says what was given up.
+  Result<void> Drain(double seconds_max);
+
+ private:
+  explicit PromptCache(const EngineOptions& options);
+  // Why nothing is to be loaded; nothing when something is.
+  std::optional<std::string> Decline(const KvSpec& spec,
+                                     std::span<const std::int32_t> tokens,
+                                     int n_have);
+  void KeepSpeeds();
+
+  // Blocks of `tokens` from `first` on.
+  struct Batch;
+  static Batch MakeBatch(std::span<const std::int32_t> tokens,
+                         const KvSequence& sequence, int first);
+  // What the writer thread does with a batch.
+  Result<void> WriteBlocks(const Batch& batch,
+                           std::span<const BlockToSave> blocks) const;
+  Result<void> WritePrompt(const Batch& batch,
+                           const std::string& preview) const;
+  Result<void> WriteFile(const Batch& batch) const;
+
+  std::string file_;  // empty: the directory
+  bool always_load_, by_text_, has_remote_;
+  int n_threads_;
+  std::string directory_;
+  KvIdentity identity_;
+  std::unique_ptr<KvStore> store_;
+  std::optional<SpeedMemo> speed_memo_;  // from SetIdentity on
+  LoadChoice choice_{KvSpeeds{}};
+  std::shared_ptr<const Vault> vault_;  // may be null
+  std::string open_error_;
+  std::string reported_error_;  // of a save; the same one is not told twice
+  // Last, so that it is drained before the rest goes.
+  std::unique_ptr<SaveQueue> queue_;
+};
+
+}  // namespace hearth

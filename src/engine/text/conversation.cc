@@ -1,0 +1,240 @@
+#include <utility>
+
+#include "base/file.h"
+#include "engine/engine_impl.h"
+#include "engine/text/chat_source.h"
+#include "engine/text/tokenizer_factory.h"
+#include "formats/loader.h"
+#include "hearth/chat.h"
+
+namespace hearth {
+namespace {
+
+Result<ChatSource> SourceFor(const EngineParts& parts,
+                             const ConversationOptions& options) {
+  auto source = options.template_path.empty()
+                    ? FindChatSource(parts.model, *parts.tokenizer)
+                    : ReadChatSource(options.template_path);
+  if (!source.ok()) return source;
+  if (!options.kwargs_json.empty()) {
+    HEARTH_ASSIGN(source->options.kwargs,
+                  ParseOrderedJson(options.kwargs_json, "template kwargs"));
+  }
+  if (!options.now.empty()) {
+    HEARTH_ASSIGN(source->options.now, ParseWallClock(options.now));
+  }
+  return source;
+}
+
+OrderedJson Message(const char* role, const std::string& content) {
+  return {{"role", role}, {"content", content}};
+}
+
+OrderedJson FirstMessages(const ConversationOptions& options) {
+  OrderedJson messages = OrderedJson::array();
+  if (!options.system.empty()) {
+    messages.push_back(Message("system", options.system));
+  }
+  return messages;
+}
+
+// Templates write their own special tokens, so none are added around.
+Result<std::vector<std::int32_t>> EncodeRendered(const EngineParts& parts,
+                                                 std::string_view text) {
+  return parts.tokenizer->Encode(text,
+                                 {.add_special = false, .parse_special = true});
+}
+
+class ConversationImpl final : public Conversation {
+ public:
+  ConversationImpl(EngineParts& parts, std::unique_ptr<Session> session,
+                   ChatSource source, ConversationOptions options)
+      : parts_(parts),
+        session_(std::move(session)),
+        source_(std::move(source)),
+        options_(std::move(options)),
+        messages_(FirstMessages(options_)) {}
+
+  Result<TurnReport> Turn(const std::string& user,
+                          const GenerateOptions& options,
+                          const Session::Progress& progress,
+                          const Session::OnToken& on_token) override {
+    OrderedJson messages = messages_;
+    messages.push_back(Message("user", user));
+    HEARTH_ASSIGN(std::string prompt,
+                  source_.chat.Render(messages, nullptr, source_.options));
+    HEARTH_ASSIGN(std::vector<std::int32_t> ids, IdsOf(prompt));
+    TurnReport report;
+    HEARTH_ASSIGN(report.sync, session_->Sync(ids, progress));
+    GenerateOptions until_turn_ends = options;
+    if (until_turn_ends.stop_text.empty()) {
+      until_turn_ends.stop_text = source_.stop_text;
+    }
+    HEARTH_ASSIGN(report.generate,
+                  session_->Generate(until_turn_ends, on_token, progress));
+    session_->Persist();
+    report.kv = session_->Usage();
+
+    messages.push_back(Message("assistant", report.generate.text));
+    messages_ = std::move(messages);
+    prompt_ = std::move(prompt);
+    answer_ = report.generate.text;
+    if (report.generate.stop == StopReason::kEndOfText &&
+        report.generate.end_id < 0) {
+      answer_ += until_turn_ends.stop_text;  // sampled, not shown
+    }
+    ids_ = std::move(ids);
+    ids_.insert(ids_.end(), report.generate.token_ids.begin(),
+                report.generate.token_ids.end());
+    if (report.generate.end_id >= 0) ids_.push_back(report.generate.end_id);
+    ++n_turns_;
+    return report;
+  }
+
+  void Clear() override {
+    messages_ = FirstMessages(options_);
+    prompt_.clear();
+    answer_.clear();
+    ids_.clear();
+    n_turns_ = 0;
+  }
+
+  Result<void> Save(const std::string& path) const override {
+    const OrderedJson json = {{"hearth_conversation", 1},
+                              {"vocab_size", parts_.model.config.vocab_size},
+                              {"messages", messages_},
+                              {"prompt", prompt_},
+                              {"answer", answer_},
+                              {"ids", ids_},
+                              {"turns", n_turns_}};
+    const std::string text =
+        json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+    return WriteFileAtomically(path, AsBytes(text));
+  }
+
+  Result<void> Load(const std::string& path) override {
+    HEARTH_ASSIGN(const std::string text, ReadTextFile(path));
+    HEARTH_ASSIGN(const OrderedJson json, ParseOrderedJson(text, path));
+    const bool whole =
+        json.is_object() && json.contains("hearth_conversation") &&
+        json.contains("messages") && json["messages"].is_array() &&
+        json.contains("ids") && json["ids"].is_array() &&
+        json.value("prompt", OrderedJson()).is_string() &&
+        json.value("answer", OrderedJson()).is_string() &&
+        json.value("turns", OrderedJson()).is_number_integer();
+    if (!whole) return {Code::kCorrupt, path + ": not a saved conversation"};
+    std::vector<std::int32_t> ids;
+    for (const OrderedJson& id : json["ids"]) {
+      if (!id.is_number_integer() || id < 0 ||
+          id >= parts_.model.config.vocab_size) {
+        return {Code::kIncompatible,
+                path + ": its tokens are not of this model's vocabulary"};
+      }
+      ids.push_back(id.get<std::int32_t>());
+    }
+    messages_ = json["messages"];
+    prompt_ = json["prompt"].get<std::string>();
+    answer_ = json["answer"].get<std::string>();
+    ids_ = std::move(ids);
+    n_turns_ = json["turns"].get<int>();
+    return {};
+  }
+
+  int n_turns() const override { return n_turns_; }
+
+ private:
+  // The ids of a rendered prompt: the history as it was sampled plus what the
+  // rendering adds behind it, when the rendering repeats the history; else all
+  // of it anew.
+  Result<std::vector<std::int32_t>> IdsOf(const std::string& prompt) const {
+    std::string_view rest = prompt;
+    if (ids_.empty() || !rest.starts_with(prompt_)) {
+      return EncodeRendered(parts_, prompt);
+    }
+    rest.remove_prefix(prompt_.size());
+    if (!rest.starts_with(answer_)) return EncodeRendered(parts_, prompt);
+    rest.remove_prefix(answer_.size());
+    if (parts_.IsEnd(ids_.back())) {
+      const std::string marker = parts_.tokenizer->Piece(ids_.back());
+      if (rest.starts_with(marker)) rest.remove_prefix(marker.size());
+    }
+    HEARTH_ASSIGN(const std::vector<std::int32_t> more,
+                  EncodeRendered(parts_, rest));
+    std::vector<std::int32_t> ids = ids_;
+    ids.insert(ids.end(), more.begin(), more.end());
+    return ids;
+  }
+
+  EngineParts& parts_;
+  std::unique_ptr<Session> session_;
+  ChatSource source_;
+  ConversationOptions options_;
+  OrderedJson messages_;
+  std::string prompt_;             // the last rendering,
+  std::string answer_;             // what was sampled after it,
+  std::vector<std::int32_t> ids_;  // and both as ids, end marker included
+  int n_turns_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Conversation>> OpenConversation(
+    Engine& engine, const ConversationOptions& options) {
+  EngineParts& parts = PartsOf(engine);
+  HEARTH_ASSIGN(ChatSource source, SourceFor(parts, options));
+  HEARTH_ASSIGN(auto session, engine.NewSession());
+  return std::unique_ptr<Conversation>(std::make_unique<ConversationImpl>(
+      parts, std::move(session), std::move(source), options));
+}
+
+Result<std::vector<std::int32_t>> EncodeChatMessage(
+    Engine& engine, const ConversationOptions& options,
+    const std::string& user) {
+  EngineParts& parts = PartsOf(engine);
+  HEARTH_ASSIGN(const ChatSource source, SourceFor(parts, options));
+  OrderedJson messages = FirstMessages(options);
+  messages.push_back(Message("user", user));
+  HEARTH_ASSIGN(const std::string prompt,
+                source.chat.Render(messages, nullptr, source.options));
+  return EncodeRendered(parts, prompt);
+}
+
+Result<std::string> RenderChatTemplate(const std::string& path,
+                                       const TemplateRequest& request) {
+  std::optional<ChatSource> source;
+  if (path.ends_with(".jinja")) {
+    HEARTH_ASSIGN(source, ReadChatSource(path));
+  } else {
+    HEARTH_ASSIGN(const LoadedModel model, LoadModel(path));
+    HEARTH_ASSIGN(const auto tokenizer, MakeTokenizer(model));
+    HEARTH_ASSIGN(source, FindChatSource(model, *tokenizer));
+  }
+  RenderOptions options = source->options;
+  options.add_generation_prompt = request.add_generation_prompt;
+  if (!request.kwargs_json.empty()) {
+    HEARTH_ASSIGN(options.kwargs,
+                  ParseOrderedJson(request.kwargs_json, "--kwargs"));
+  }
+  if (!request.now.empty()) {
+    HEARTH_ASSIGN(options.now, ParseWallClock(request.now));
+  }
+  HEARTH_ASSIGN(OrderedJson messages,
+                ParseOrderedJson(request.messages_json, "messages"));
+  OrderedJson tools;
+  if (!request.tools_json.empty()) {
+    HEARTH_ASSIGN(tools, ParseOrderedJson(request.tools_json, "tools"));
+  }
+  if (messages.is_object()) {
+    if (tools.is_null() && messages.contains("tools"))
+      tools = messages["tools"];
+    OrderedJson inner = messages.value("messages", OrderedJson());
+    messages = std::move(inner);
+  }
+  if (!messages.is_array()) {
+    return {Code::kInvalidArgument, "messages: not a JSON array"};
+  }
+  return source->chat.Render(messages, tools.is_null() ? nullptr : &tools,
+                             options);
+}
+
+}  // namespace hearth

@@ -1,0 +1,42 @@
+#include "formats/families.h"
+
+#include <algorithm>
+#include <array>
+
+#include "formats/families/all.h"
+
+namespace hearth {
+namespace {
+
+constexpr std::array<const Family*, 13> kFamilies = {
+    &kLlamaFamily,    &kMistralFamily, &kQwen2Family,  &kQwen3Family,
+    &kQwen3MoeFamily, &kGemma2Family,  &kGemma3Family, &kPhi3Family,
+    &kSmolLm3Family,  &kGpt2Family,    &kGptOssFamily, &kOlmo2Family,
+    &kGraniteFamily};
+
+const Family* FindFamily(std::string_view name,
+                         std::string_view Family::*member) {
+  if (name.empty()) return nullptr;
+  const auto it =
+      std::find_if(kFamilies.begin(), kFamilies.end(),
+                   [&](const Family* f) { return f->*member == name; });
+  return it == kFamilies.end() ? nullptr : *it;
+}
+
+}  // namespace
+
+std::span<const Family* const> Families() { return kFamilies; }
+
+const Family* FamilyOfGguf(std::string_view architecture) {
+  return FindFamily(architecture, &Family::gguf_architecture);
+}
+
+const Family* FamilyOfHfClass(std::string_view hf_class) {
+  return FindFamily(hf_class, &Family::hf_class);
+}
+
+const Family* FamilyNamed(std::string_view architecture) {
+  return FindFamily(architecture, &Family::architecture);
+}
+
+}  // namespace hearth

@@ -1,0 +1,104 @@
+// The model families. A family is a description: what its forward pass is, what
+// each file format calls its tensors, and two readers for the settings that are
+// its own. Each lives in families/<name>.cc and is listed in families.cc;
+// adding one is one such file and one line.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "formats/assemble.h"
+#include "formats/gguf/gguf.h"
+#include "formats/tensor_names.h"
+#include "formats/tensor_set.h"
+#include "hearth/result.h"
+#include "model/config.h"
+
+namespace hearth {
+
+// What a family's finish_hf sees: config.json, whose shared members are in
+// `config` already.
+struct HfInput {
+  const Json& json;
+  const std::string& label;  // starts messages
+  ModelConfig& config;
+  WeightPlan& plan;
+};
+
+// The same for GGUF. Key("x") is "<architecture>.x".
+struct GgufInput {
+  const GgufFile& file;
+  const TensorSet& tensors;
+  const std::string& prefix;  // "llama."
+  ModelConfig& config;
+  WeightPlan& plan;
+
+  std::string Key(const char* name) const { return prefix + name; }
+};
+
+// Members of config.json that other families call by other names.
+struct HfKeys {
+  const char* d_model = "hidden_size";
+  const char* n_layers = "num_hidden_layers";
+  const char* n_heads = "num_attention_heads";
+  const char* d_mlp = "intermediate_size";
+  const char* context = "max_position_embeddings";
+  const char* norm_eps = "rms_norm_eps";
+  const char* activation = "hidden_act";
+};
+
+struct Family {
+  std::string_view architecture = {};  // ModelConfig's name
+  std::string_view gguf_architecture =
+      {};                               // empty: GGUF calls it something else
+  std::string_view hf_class = {};       // config.json: architectures[0]
+  std::string_view hf_model_type = {};  // and model_type
+
+  NameScheme gguf_names = kGgufNames;
+  NameScheme hf_names = kHuggingFaceNames;
+  HfKeys hf_keys = {};
+
+  MlpKind mlp = MlpKind::kGatedSilu;
+  // Rotary pairs of the GGUF form. (In Hugging Face's form all are half-split;
+  // converters to GGUF permute the rows of q and k for interleaved families.)
+  bool gguf_interleaved = false;
+  // Hugging Face: what a missing tie_word_embeddings means, the size of a head
+  // when config.json has none (0: width / heads), and whether a part of the
+  // head may be rotated.
+  bool hf_tied = false;
+  int hf_head_dim = 0;
+  bool hf_partial_rotary = false;
+  // Takes rope_parameters apart itself: it has one for each kind of layer.
+  bool hf_rope_per_layer = false;
+  // Its experts may be MXFP4 there (quantization_config).
+  bool hf_mxfp4 = false;
+  // GGUF keys that change the arithmetic and that finish_gguf reads; the shared
+  // reader refuses the others.
+  std::span<const std::string_view> gguf_keys = {};
+
+  // GGUF: every such layer sees all, the others have a window; 0: all have it.
+  int gguf_window_period = 0;
+  // GGUF: every such layer is not rotated; 0: all are.
+  int gguf_no_rope_interval = 0;
+
+  // What is so in every file of the family; may be null.
+  void (*describe)(ModelConfig& config, WeightPlan& plan) = nullptr;
+  // They refuse settings that change the arithmetic and that hearth has no code
+  // for.
+  Result<void> (*finish_gguf)(const GgufInput& in) = nullptr;
+  Result<void> (*finish_hf)(const HfInput& in) = nullptr;
+  // Adds to config.json what finish_hf reads and no other family has.
+  void (*write_hf)(const ModelConfig& config, Json& json) = nullptr;
+};
+
+std::span<const Family* const> Families();
+
+// nullptr when unknown.
+const Family* FamilyOfGguf(std::string_view architecture);
+const Family* FamilyOfHfClass(std::string_view hf_class);
+// By ModelConfig::architecture.
+const Family* FamilyNamed(std::string_view architecture);
+
+}  // namespace hearth

@@ -1,0 +1,31 @@
+// What Gemma 2 and 3 share.
+#pragma once
+
+#include "formats/families.h"
+
+namespace hearth {
+
+inline constexpr NameScheme kGemmaHfNames = WithNames(
+    kHuggingFaceNames,
+    {{Role::kPostAttentionNorm, "model.layers.{}.post_attention_layernorm"},
+     {Role::kMlpNorm, "model.layers.{}.pre_feedforward_layernorm"},
+     {Role::kPostMlpNorm, "model.layers.{}.post_feedforward_layernorm"}});
+
+inline constexpr HfKeys kGemmaHfKeys = {.activation = "hidden_activation"};
+
+// Norms around both sublayers, embeddings times sqrt(width).
+void DescribeGemma(ModelConfig& config, WeightPlan& plan);
+// Scores are scaled by 1 / sqrt(query_pre_attn_scalar); norms are 1 + w; both
+// soft caps (their defaults differ).
+Result<void> FinishGemmaHf(const HfInput& in, double attention_cap,
+                           double logit_cap);
+// GGUF stores 1 + w. The scale of scores is not in the file: that of the
+// largest model (`n_layers_27b`) follows from the width, the others' from the
+// head size.
+Result<void> FinishGemmaGguf(const GgufInput& in, int n_layers_27b,
+                             double attention_cap, double logit_cap);
+
+// The members of config.json that FinishGemmaHf reads.
+void WriteGemmaHf(const ModelConfig& config, Json& json);
+
+}  // namespace hearth

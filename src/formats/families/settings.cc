@@ -1,0 +1,212 @@
+#include "formats/families/settings.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <vector>
+
+#include "formats/describe.h"
+#include "formats/narrow.h"
+
+namespace hearth {
+namespace {
+
+Result<int> ToSize(Result<std::int64_t> value, const std::string& label,
+                   const std::string& key) {
+  if (!value.ok()) return value.error();
+  if (*value < 0 || *value > INT32_MAX) {
+    return {Code::kCorrupt, label + ": " + Quoted(key) +
+                                " has the impossible value " +
+                                std::to_string(*value)};
+  }
+  return static_cast<int>(*value);
+}
+
+Result<float> ToScale(Result<double> value, const std::string& label,
+                      const std::string& key) {
+  if (!value.ok()) return value.error();
+  const float scale = NarrowToFloat(*value);
+  if (!std::isfinite(scale) || scale <= 0.0f) {
+    return {Code::kCorrupt,
+            label + ": " + Quoted(key) + " is not a positive number"};
+  }
+  return scale;
+}
+
+void SetWindows(ModelConfig& config, const std::vector<bool>& windowed,
+                int window) {
+  if (config.layer_kinds.empty()) SetLayerKinds(config, [](auto&, int) {});
+  for (std::size_t i = 0; i < config.layer_kinds.size(); ++i) {
+    config.layer_kinds[i].window = windowed[i] ? window : 0;
+  }
+}
+
+}  // namespace
+
+Error UnsupportedSetting(const std::string& label, const std::string& what) {
+  return {Code::kUnsupported, label + ": " + what};
+}
+
+Result<int> HfSize(const HfInput& in, const char* key) {
+  return ToSize(JsonInt(in.json, key, in.label), in.label, key);
+}
+
+Result<int> HfSize(const HfInput& in, const char* key, int fallback) {
+  return ToSize(JsonInt(in.json, key, in.label, fallback), in.label, key);
+}
+
+Result<int> GgufSize(const GgufInput& in, const char* key, int fallback) {
+  return ToSize(in.file.Int(in.Key(key), fallback), in.file.label(),
+                in.Key(key));
+}
+
+double HfNumber(float value) {
+  char text[32] = {};
+  std::to_chars(text, text + sizeof(text) - 1, value);
+  return std::strtod(text, nullptr);
+}
+
+Result<float> HfScale(const HfInput& in, const char* key, double fallback) {
+  return ToScale(JsonNumber(in.json, key, in.label, fallback), in.label, key);
+}
+
+Result<float> GgufScale(const GgufInput& in, const char* key, double fallback) {
+  return ToScale(in.file.Float(in.Key(key), fallback), in.file.label(),
+                 in.Key(key));
+}
+
+Result<float> HfSoftcap(const HfInput& in, const char* key, double fallback) {
+  const bool is_null = in.json.contains(key) && in.json.at(key).is_null();
+  HEARTH_ASSIGN(const double cap,
+                JsonNumber(in.json, key, in.label, is_null ? 0.0 : fallback));
+  return NarrowToFloat(cap);
+}
+
+Result<void> HfRequire(const HfInput& in, const char* key, bool only) {
+  HEARTH_ASSIGN(const bool value, JsonBool(in.json, key, in.label, only));
+  if (value != only) {
+    return UnsupportedSetting(in.label, std::string(key) + " = " +
+                                            (value ? "true" : "false") +
+                                            " is not supported");
+  }
+  return {};
+}
+
+Result<void> HfAttentionBias(const HfInput& in) {
+  HEARTH_ASSIGN(in.plan.qkv_bias,
+                JsonBool(in.json, "attention_bias", in.label, false));
+  in.plan.o_bias = in.plan.qkv_bias;
+  return {};
+}
+
+Result<void> HfMlpBias(const HfInput& in) {
+  HEARTH_ASSIGN(in.plan.mlp_bias,
+                JsonBool(in.json, "mlp_bias", in.label, false));
+  return {};
+}
+
+void GgufBiases(const GgufInput& in) {
+  in.plan.qkv_bias = in.tensors.Has(BiasName(kGgufNames, Role::kQ));
+  in.plan.o_bias = in.tensors.Has(BiasName(kGgufNames, Role::kO));
+  in.plan.mlp_bias = in.tensors.Has(BiasName(kGgufNames, Role::kUp));
+}
+
+Result<void> HfWindows(const HfInput& in, int window,
+                       const std::function<bool(int layer)>& by_default) {
+  const auto n = static_cast<std::size_t>(
+      in.config.n_layers < 1 << 14 ? in.config.n_layers : 0);
+  std::vector<bool> windowed(n);
+  const Json* types = JsonFind(in.json, "layer_types");
+  if (types == nullptr) {
+    for (std::size_t i = 0; i < n; ++i) {
+      windowed[i] = window > 0 && by_default(static_cast<int>(i));
+    }
+  } else if (!types->is_array() || types->size() != n) {
+    return {Code::kCorrupt,
+            in.label +
+                ": member \"layer_types\" is not a list of one type "
+                "for each layer"};
+  } else {
+    for (std::size_t i = 0; i < n; ++i) {
+      const Json& type = (*types)[i];
+      const std::string name =
+          type.is_string() ? type.get<std::string>() : "another kind";
+      windowed[i] = name == "sliding_attention";
+      if (!windowed[i] && name != "full_attention") {
+        return UnsupportedSetting(
+            in.label,
+            "layer_types: supported are \"full_attention\" and "
+            "\"sliding_attention\", not " +
+                Quoted(name));
+      }
+      if (windowed[i] && window == 0) {
+        return {Code::kCorrupt,
+                in.label +
+                    ": layer_types has sliding layers, but there is no "
+                    "sliding_window"};
+      }
+    }
+  }
+  if (std::find(windowed.begin(), windowed.end(), true) != windowed.end()) {
+    SetWindows(in.config, windowed, window);
+  }
+  return {};
+}
+
+Result<void> HfOptionalWindows(const HfInput& in) {
+  HEARTH_ASSIGN(const bool use,
+                JsonBool(in.json, "use_sliding_window", in.label, false));
+  int window = 0;
+  if (use) {
+    HEARTH_ASSIGN(window, HfSize(in, "sliding_window", 4096));
+  }
+  HEARTH_ASSIGN(const int first, HfSize(in, "max_window_layers", 28));
+  return HfWindows(in, window, [first](int layer) { return layer >= first; });
+}
+
+Result<void> GgufWindows(const GgufInput& in, int period, int fallback) {
+  HEARTH_ASSIGN(const int window,
+                GgufSize(in, "attention.sliding_window", fallback));
+  if (window == 0) return {};
+  const auto n = static_cast<std::size_t>(
+      in.config.n_layers < 1 << 14 ? in.config.n_layers : 0);
+  std::vector<bool> windowed(n);
+  const std::string pattern = in.Key("attention.sliding_window_pattern");
+  const GgufEntry* entry = in.file.Find(pattern);
+  if (entry != nullptr && entry->type == GgufType::kArray) {
+    if (entry->element != GgufType::kBool || entry->count != n) {
+      return {Code::kCorrupt, in.file.label() + ": key " + Quoted(pattern) +
+                                  " is not one boolean for each layer"};
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      windowed[i] = entry->value[i] != std::byte{0};
+    }
+  } else {
+    HEARTH_ASSIGN(period,
+                  GgufSize(in, "attention.sliding_window_pattern", period));
+    for (std::size_t i = 0; i < n; ++i) {
+      windowed[i] = period == 0 || static_cast<int>(i) % period < period - 1;
+    }
+  }
+  if (std::find(windowed.begin(), windowed.end(), true) != windowed.end()) {
+    SetWindows(in.config, windowed, window);
+  }
+  return {};
+}
+
+Result<void> GgufExperts(const GgufInput& in) {
+  ModelConfig& c = in.config;
+  HEARTH_ASSIGN(c.n_experts, GgufSize(in, "expert_count", 0));
+  HEARTH_ASSIGN(c.n_experts_used, GgufSize(in, "expert_used_count", 0));
+  HEARTH_ASSIGN(c.d_expert,
+                GgufSize(in, "expert_feed_forward_length", c.d_mlp));
+  if (c.n_experts == 0) {
+    return {Code::kCorrupt, in.file.label() + ": key " +
+                                Quoted(in.Key("expert_count")) +
+                                " is missing or 0"};
+  }
+  return {};
+}
+
+}  // namespace hearth

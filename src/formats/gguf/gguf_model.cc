@@ -1,0 +1,351 @@
+#include "formats/gguf/gguf_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "formats/assemble.h"
+#include "formats/describe.h"
+#include "formats/families.h"
+#include "formats/gguf/gguf.h"
+#include "formats/narrow.h"
+#include "formats/rope_scaling.h"
+#include "formats/tensor_names.h"
+#include "formats/tensor_set.h"
+
+namespace hearth {
+namespace {
+
+class GgufModelReader {
+ public:
+  explicit GgufModelReader(const GgufFile& file)
+      : file_(file), label_(file.label()), tensors_(file.label()) {}
+
+  Result<LoadedModel> Run();
+
+ private:
+  // "llama.block_count"
+  std::string Key(const char* name) const { return prefix_ + name; }
+  Error Corrupt(const std::string& what) const {
+    return {Code::kCorrupt, label_ + ": " + what};
+  }
+  Error Unsupported(const std::string& what) const {
+    return {Code::kUnsupported, label_ + ": " + what};
+  }
+
+  // A size that must fit an int; its range is CheckConfig's business.
+  Result<int> Size(const char* name) const {
+    return ToInt(name, file_.Int(Key(name)));
+  }
+  Result<int> Size(const char* name, int fallback) const {
+    return ToInt(name, file_.Int(Key(name), fallback));
+  }
+  Result<int> ToInt(const char* name, Result<std::int64_t> value) const;
+
+  Result<const Family*> FindFamily();
+  Result<void> AddTensors();
+  Result<void> ReadShapes();
+  Result<void> RefuseOtherArithmetic(const Family& family) const;
+  Result<void> ReadRope(const Family& family);
+  Result<std::vector<float>> RopeFactors(const std::string& name);
+  Result<void> ReadLongrope(double attention_factor);
+  Result<void> ReadYarn(double attention_factor);
+  Result<void> ReadTokenIds(LoadedModel& model) const;
+
+  const GgufFile& file_;
+  const std::string label_;
+  TensorSet tensors_;
+  std::string prefix_;
+  ModelConfig config_;
+};
+
+Result<int> GgufModelReader::ToInt(const char* name,
+                                   Result<std::int64_t> value) const {
+  if (!value.ok()) return value.error();
+  if (*value < 0 || *value > INT32_MAX) {
+    return Corrupt("key " + Quoted(Key(name)) + " has the impossible value " +
+                   std::to_string(*value));
+  }
+  return static_cast<int>(*value);
+}
+
+Result<const Family*> GgufModelReader::FindFamily() {
+  HEARTH_ASSIGN(const std::string_view architecture,
+                file_.Text("general.architecture"));
+  const Family* family = FamilyOfGguf(architecture);
+  if (family == nullptr) {
+    std::string known;
+    for (const Family* f : Families()) {
+      if (f->gguf_architecture.empty()) continue;
+      known += (known.empty() ? "" : ", ") + std::string(f->gguf_architecture);
+    }
+    return Unsupported("architecture " + Quoted(architecture) +
+                       " is not supported; supported are " + known);
+  }
+  config_.architecture = std::string(family->architecture);
+  config_.mlp = family->mlp;
+  prefix_ = std::string(architecture) + ".";
+  return family;
+}
+
+Result<void> GgufModelReader::AddTensors() {
+  for (const GgufTensor& t : file_.tensors()) {
+    HEARTH_TRY(tensors_.Add(
+        {std::string(t.name), t.type, t.dtype, t.shape, t.bytes, {}}));
+  }
+  return {};
+}
+
+Result<void> GgufModelReader::ReadShapes() {
+  HEARTH_ASSIGN(config_.n_layers, Size("block_count"));
+  HEARTH_ASSIGN(config_.d_model, Size("embedding_length"));
+  HEARTH_ASSIGN(config_.n_heads, Size("attention.head_count"));
+  HEARTH_ASSIGN(config_.n_kv_heads,
+                Size("attention.head_count_kv", config_.n_heads));
+  HEARTH_ASSIGN(config_.d_mlp, Size("feed_forward_length"));
+  HEARTH_ASSIGN(config_.context_length, Size("context_length"));
+  const int split = config_.n_heads > 0 ? config_.d_model / config_.n_heads : 0;
+  if (!file_.Has(Key("attention.key_length")) && config_.n_heads > 0 &&
+      config_.d_model % config_.n_heads != 0) {
+    return Corrupt("the model width is no multiple of the head count and key " +
+                   Quoted(Key("attention.key_length")) + " is missing");
+  }
+  HEARTH_ASSIGN(config_.head_dim, Size("attention.key_length", split));
+  HEARTH_ASSIGN(const int value_length,
+                Size("attention.value_length", config_.head_dim));
+  if (value_length != config_.head_dim) {
+    return Unsupported("values of " + std::to_string(value_length) +
+                       " numbers with keys of " +
+                       std::to_string(config_.head_dim) + " are not supported");
+  }
+  // Of models whose norm is no RMS norm.
+  HEARTH_ASSIGN(const double old_eps,
+                file_.Float(Key("attention.layer_norm_epsilon"), 1e-5));
+  HEARTH_ASSIGN(const double eps,
+                file_.Float(Key("attention.layer_norm_rms_epsilon"), old_eps));
+  config_.norm_eps = NarrowToFloat(eps);
+
+  // The embedding's rows, not a key, say how many tokens there are.
+  const std::string embedding = WeightName(kGgufNames, Role::kTokenEmbedding);
+  const SourceTensor* tensor = tensors_.Find(embedding);
+  if (tensor == nullptr) {
+    return Corrupt("tensor " + Quoted(embedding) + " is missing");
+  }
+  if (tensor->shape.size() != 2 || tensor->shape[0] > INT32_MAX) {
+    return Corrupt("tensor " + Quoted(embedding) +
+                   " has the impossible shape " + ShapeText(tensor->shape));
+  }
+  config_.vocab_size = static_cast<int>(tensor->shape[0]);
+  config_.tied_head = !tensors_.Has(WeightName(kGgufNames, Role::kHead));
+  return {};
+}
+
+// Keys that other models use to change the forward pass. Their neutral values
+// are fine; anything else is refused by name, unless the family reads it.
+Result<void> GgufModelReader::RefuseOtherArithmetic(
+    const Family& family) const {
+  static constexpr struct {
+    std::string_view name;
+    double neutral;
+  } kKeys[] = {{"expert_count", 0},
+               {"expert_shared_count", 0},
+               {"expert_weights_scale", 1},
+               {"attention.max_alibi_bias", 0},
+               {"attention.clamp_kqv", 0},
+               {"attention.sliding_window", 0},
+               {"attn_logit_softcapping", 0},
+               {"final_logit_softcapping", 0},
+               {"logit_scale", 1},
+               {"embedding_scale", 1},
+               {"residual_scale", 1}};
+  for (const auto& [name, neutral] : kKeys) {
+    if (std::find(family.gguf_keys.begin(), family.gguf_keys.end(), name) !=
+        family.gguf_keys.end()) {
+      continue;
+    }
+    const std::string key = prefix_ + std::string(name);
+    HEARTH_ASSIGN(const double value, file_.Float(key, neutral));
+    // A window that holds the whole context is none.
+    const bool harmless =
+        name == "attention.sliding_window" && value >= config_.context_length;
+    if (value != neutral && !harmless) {
+      return Unsupported("key " + Quoted(key) + " = " + std::to_string(value) +
+                         " is not supported in this architecture");
+    }
+  }
+  HEARTH_ASSIGN(const bool causal, file_.Bool(Key("attention.causal"), true));
+  HEARTH_ASSIGN(const bool parallel,
+                file_.Bool(Key("use_parallel_residual"), false));
+  if (!causal || parallel) {
+    return Unsupported(
+        "key " +
+        Quoted(Key(causal ? "use_parallel_residual" : "attention.causal")) +
+        " asks for a forward pass that is not supported");
+  }
+  return {};
+}
+
+Result<void> GgufModelReader::ReadRope(const Family& family) {
+  RopeConfig& rope = config_.rope;
+  RopeScaling& s = rope.scaling;
+  HEARTH_ASSIGN(rope.rotary_dim,
+                Size("rope.dimension_count", config_.head_dim));
+  rope.interleaved = family.gguf_interleaved;
+  HEARTH_ASSIGN(s.base, file_.Float(Key("rope.freq_base"), 10000));
+
+  // A factor without a type is linear; the older key says so in its name.
+  HEARTH_ASSIGN(const double old_factor,
+                file_.Float(Key("rope.scale_linear"), 1));
+  HEARTH_ASSIGN(s.factor, file_.Float(Key("rope.scaling.factor"), old_factor));
+  HEARTH_ASSIGN(s.original_context,
+                file_.Float(Key("rope.scaling.original_context_length"),
+                            static_cast<double>(config_.context_length)));
+  HEARTH_ASSIGN(const double attention_factor,
+                file_.Float(Key("rope.scaling.attn_factor"), 1));
+  HEARTH_ASSIGN(const std::string_view type,
+                file_.Text(Key("rope.scaling.type"), "linear"));
+  const std::string long_name = WeightName(kGgufNames, Role::kRopeLong);
+  if (tensors_.Has(long_name)) {
+    // Whatever the type is called: files say longrope, su, or nothing.
+    HEARTH_TRY(ReadLongrope(attention_factor));
+  } else if (type == "yarn") {
+    HEARTH_TRY(ReadYarn(attention_factor));
+  } else if (type == "linear") {
+    // 0 is written for "not scaled".
+    if (s.factor != 0 && s.factor != 1) s.kind = RopeScalingKind::kLinear;
+  } else if (type != "none") {
+    return Unsupported("rope scaling type " + Quoted(type) +
+                       " is not supported; supported are none, linear, yarn, "
+                       "longrope with its tensors, and rope_freqs.weight "
+                       "(llama3)");
+  }
+  if (attention_factor != 1 && s.attention_factor == 0) {
+    return Unsupported("key " + Quoted(Key("rope.scaling.attn_factor")) +
+                       " is not supported with this scaling");
+  }
+  const std::string factors = WeightName(kGgufNames, Role::kRopeFactors);
+  if (tensors_.Has(factors)) {
+    if (s.kind != RopeScalingKind::kNone) {
+      return Unsupported("tensor " + Quoted(factors) +
+                         " together with another rope scaling is not "
+                         "supported");
+    }
+    s.kind = RopeScalingKind::kFactors;
+    HEARTH_ASSIGN(s.factors, RopeFactors(factors));
+  }
+  return BuildRope(rope, label_);
+}
+
+Result<std::vector<float>> GgufModelReader::RopeFactors(
+    const std::string& name) {
+  const std::uint64_t shape[] = {
+      static_cast<std::uint64_t>(config_.rope.rotary_dim / 2)};
+  return tensors_.Floats(name, shape);
+}
+
+// The lists are tensors; what multiplies cos and sin is a key.
+Result<void> GgufModelReader::ReadLongrope(double attention_factor) {
+  RopeScaling& s = config_.rope.scaling;
+  s.kind = RopeScalingKind::kLongrope;
+  s.attention_factor = attention_factor;
+  HEARTH_ASSIGN(s.long_factors,
+                RopeFactors(WeightName(kGgufNames, Role::kRopeLong)));
+  HEARTH_ASSIGN(s.factors,
+                RopeFactors(WeightName(kGgufNames, Role::kRopeShort)));
+  return {};
+}
+
+// rope.scaling.attn_factor multiplies yarn's own factor.
+Result<void> GgufModelReader::ReadYarn(double attention_factor) {
+  RopeScaling& s = config_.rope.scaling;
+  s.kind = RopeScalingKind::kYarn;
+  HEARTH_ASSIGN(s.beta_fast,
+                file_.Float(Key("rope.scaling.yarn_beta_fast"), 32));
+  HEARTH_ASSIGN(s.beta_slow,
+                file_.Float(Key("rope.scaling.yarn_beta_slow"), 1));
+  s.attention_factor = attention_factor * YarnAttentionFactor(s.factor);
+  HEARTH_ASSIGN(const double log_multiplier,
+                file_.Float(Key("rope.scaling.yarn_log_multiplier"), 0));
+  HEARTH_ASSIGN(const double extension,
+                file_.Float(Key("rope.scaling.yarn_ext_factor"), 1));
+  if (log_multiplier != 0 || (extension != 1 && extension != -1)) {
+    return Unsupported(
+        "yarn with yarn_log_multiplier or yarn_ext_factor is "
+        "not supported");
+  }
+  return {};
+}
+
+Result<void> GgufModelReader::ReadTokenIds(LoadedModel& model) const {
+  // Ids outside the vocabulary (some files write -1 for "none") end nothing.
+  const auto in_vocabulary = [&](std::int64_t id) {
+    return id >= 0 && id < config_.vocab_size;
+  };
+  HEARTH_ASSIGN(const std::int64_t bos,
+                file_.Int("tokenizer.ggml.bos_token_id", -1));
+  if (in_vocabulary(bos)) model.bos_id = static_cast<std::int32_t>(bos);
+  for (const char* key :
+       {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
+        "tokenizer.ggml.eom_token_id"}) {
+    HEARTH_ASSIGN(const std::int64_t id, file_.Int(key, -1));
+    const auto eos = static_cast<std::int32_t>(id);
+    if (in_vocabulary(id) &&
+        std::find(model.eos_ids.begin(), model.eos_ids.end(), eos) ==
+            model.eos_ids.end()) {
+      model.eos_ids.push_back(eos);
+    }
+  }
+  return {};
+}
+
+Result<LoadedModel> GgufModelReader::Run() {
+  HEARTH_ASSIGN(const std::int64_t parts, file_.Int("split.count", 1));
+  if (parts > 1) {
+    return Unsupported("this is one of " + std::to_string(parts) +
+                       " parts of a split model; merge them into one file");
+  }
+  HEARTH_ASSIGN(const Family* family, FindFamily());
+  HEARTH_TRY(AddTensors());
+  HEARTH_TRY(ReadShapes());
+  HEARTH_TRY(RefuseOtherArithmetic(*family));
+  HEARTH_ASSIGN(const double scale,
+                file_.Float(Key("attention.scale"),
+                            1.0 / std::sqrt(std::max(1, config_.head_dim))));
+  config_.attention_scale = NarrowToFloat(scale);
+  WeightPlan plan;
+  if (family->describe != nullptr) family->describe(config_, plan);
+  if (!config_.learned_positions) HEARTH_TRY(ReadRope(*family));
+  if (family->finish_gguf != nullptr) {
+    HEARTH_TRY(family->finish_gguf({file_, tensors_, prefix_, config_, plan}));
+  }
+  HEARTH_TRY(CheckConfig(config_, label_));
+
+  LoadedModel model;
+  HEARTH_ASSIGN(model.weights,
+                AssembleWeights(config_, plan, family->gguf_names, tensors_));
+  HEARTH_TRY(ReadTokenIds(model));
+  HEARTH_ASSIGN(const std::string_view name, file_.Text("general.name", ""));
+  config_.name = NameForFiles(name);
+  if (config_.name.empty()) config_.name = NameFromShape(config_);
+  model.path = label_;
+  model.file_format = "GGUF v" + std::to_string(file_.version());
+  model.tensors = tensors_.Records();
+  model.n_parameters = tensors_.CountParameters();
+  model.config = std::move(config_);
+  model.tokenizer_source = TokenizerSource::kGguf;
+  return model;
+}
+
+}  // namespace
+
+Result<LoadedModel> LoadGguf(ByteSpan bytes, const std::string& label) {
+  HEARTH_ASSIGN(GgufFile parsed, GgufFile::Parse(bytes, label));
+  const auto file = std::make_shared<const GgufFile>(std::move(parsed));
+  HEARTH_ASSIGN(LoadedModel model, GgufModelReader(*file).Run());
+  model.gguf = file;
+  return model;
+}
+
+}  // namespace hearth

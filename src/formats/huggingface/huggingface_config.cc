@@ -1,0 +1,157 @@
+#include <algorithm>
+#include <cmath>
+
+#include "formats/describe.h"
+#include "formats/huggingface/hf_rope.h"
+#include "formats/huggingface/huggingface.h"
+#include "formats/narrow.h"
+
+namespace hearth {
+namespace {
+
+Error Unsupported(const std::string& label, const std::string& what) {
+  return {Code::kUnsupported, label + ": " + what};
+}
+
+// A size that must fit an int; its range is CheckConfig's business.
+Result<int> ToSize(Result<std::int64_t> value, const char* key,
+                   const std::string& label) {
+  if (!value.ok()) return value.error();
+  if (*value < 0 || *value > INT32_MAX) {
+    return {Code::kCorrupt, label + ": member \"" + key +
+                                "\" has the impossible value " +
+                                std::to_string(*value)};
+  }
+  return static_cast<int>(*value);
+}
+
+Result<int> Size(const Json& json, const char* key, const std::string& label) {
+  return ToSize(JsonInt(json, key, label), key, label);
+}
+
+Result<int> Size(const Json& json, const char* key, const std::string& label,
+                 int fallback) {
+  return ToSize(JsonInt(json, key, label, fallback), key, label);
+}
+
+Result<const Family*> FindFamily(const Json& json, const std::string& label) {
+  const Json* classes = JsonFind(json, "architectures");
+  if (classes == nullptr || !classes->is_array() || classes->empty() ||
+      !classes->front().is_string()) {
+    return {Code::kCorrupt,
+            label + ": member \"architectures\" is not a list of names"};
+  }
+  const std::string& name = classes->front().get_ref<const std::string&>();
+  const Family* family = FamilyOfHfClass(name);
+  if (family == nullptr) {
+    std::string known;
+    for (const Family* f : Families()) {
+      known += (known.empty() ? "" : ", ") + std::string(f->hf_class);
+    }
+    return Unsupported(label, "architecture " + Quoted(name) +
+                                  " is not supported; supported are " + known);
+  }
+  return family;
+}
+
+Result<void> ReadShapes(const Json& json, const std::string& label,
+                        const Family& family, ModelConfig& c) {
+  const HfKeys& keys = family.hf_keys;
+  HEARTH_ASSIGN(c.n_layers, Size(json, keys.n_layers, label));
+  HEARTH_ASSIGN(c.d_model, Size(json, keys.d_model, label));
+  HEARTH_ASSIGN(c.n_heads, Size(json, keys.n_heads, label));
+  HEARTH_ASSIGN(c.n_kv_heads,
+                Size(json, "num_key_value_heads", label, c.n_heads));
+  // GPT-2 leaves it out when it is four times the width.
+  HEARTH_ASSIGN(c.d_mlp,
+                IsGated(c.mlp)
+                    ? Size(json, keys.d_mlp, label)
+                    : Size(json, keys.d_mlp, label,
+                           c.d_model < INT32_MAX / 4 ? 4 * c.d_model : 0));
+  HEARTH_ASSIGN(c.vocab_size, Size(json, "vocab_size", label));
+  HEARTH_ASSIGN(c.context_length, Size(json, keys.context, label));
+  int head_dim = family.hf_head_dim;
+  if (head_dim == 0) {
+    if (JsonFind(json, "head_dim") == nullptr && c.n_heads > 0 &&
+        c.d_model % c.n_heads != 0) {
+      return {Code::kCorrupt, label + ": " + keys.d_model +
+                                  " is no multiple of " + keys.n_heads +
+                                  " and head_dim is missing"};
+    }
+    head_dim = c.n_heads > 0 ? c.d_model / c.n_heads : 0;
+  }
+  HEARTH_ASSIGN(c.head_dim, Size(json, "head_dim", label, head_dim));
+  c.attention_scale =
+      static_cast<float>(1.0 / std::sqrt(std::max(1, c.head_dim)));
+  HEARTH_ASSIGN(const double eps, JsonNumber(json, keys.norm_eps, label,
+                                             IsGated(c.mlp) ? 1e-6 : 1e-5));
+  c.norm_eps = NarrowToFloat(eps);
+  HEARTH_ASSIGN(c.tied_head,
+                JsonBool(json, "tie_word_embeddings", label, family.hf_tied));
+  return {};
+}
+
+Result<void> RefuseOtherArithmetic(const Json& json, const std::string& label,
+                                   const Family& family) {
+  // Families without a gate read theirs themselves.
+  if (IsGated(family.mlp)) {
+    const std::string wanted =
+        family.mlp == MlpKind::kGatedGeluTanh ? "gelu_pytorch_tanh" : "silu";
+    const char* key = family.hf_keys.activation;
+    HEARTH_ASSIGN(const std::string act, JsonText(json, key, label, wanted));
+    if (act != wanted) {
+      return Unsupported(label, std::string(key) + " " + Quoted(act) +
+                                    " is not supported, only " + wanted);
+    }
+  }
+  return {};
+}
+
+// Whether weights are MXFP4; other ways of quantising are refused.
+Result<bool> ReadQuantization(const Json& json, const std::string& label,
+                              const Family& family) {
+  const Json* quantization = JsonFind(json, "quantization_config");
+  if (quantization == nullptr) return false;
+  std::string method;
+  if (quantization->is_object()) {
+    HEARTH_ASSIGN(method, JsonText(*quantization, "quant_method", label, ""));
+  }
+  if (method == "mxfp4" && family.hf_mxfp4) return true;
+  return Unsupported(label, "quantization_config" +
+                                (method.empty() ? "" : " " + Quoted(method)) +
+                                ": not supported in a Hugging Face directory "
+                                "of this family; use GGUF");
+}
+
+}  // namespace
+
+Result<HuggingFaceConfig> ReadHuggingFaceConfig(const Json& json,
+                                                const std::string& label) {
+  if (!json.is_object()) {
+    return {Code::kCorrupt, label + ": not a JSON object"};
+  }
+  HuggingFaceConfig out;
+  HEARTH_ASSIGN(out.family, FindFamily(json, label));
+  ModelConfig& config = out.config;
+  config.architecture = std::string(out.family->architecture);
+  config.mlp = out.family->mlp;
+  HEARTH_TRY(RefuseOtherArithmetic(json, label, *out.family));
+  HEARTH_ASSIGN(out.mxfp4, ReadQuantization(json, label, *out.family));
+  HEARTH_TRY(ReadShapes(json, label, *out.family, config));
+  if (out.family->describe != nullptr) {
+    out.family->describe(config, out.plan);
+  }
+  if (!config.learned_positions && !out.family->hf_rope_per_layer) {
+    HEARTH_TRY(ReadHfRopeSettings(json, config.head_dim,
+                                  out.family->hf_partial_rotary, config.rope,
+                                  label));
+  }
+  if (out.family->finish_hf != nullptr) {
+    HEARTH_TRY(out.family->finish_hf({json, label, config, out.plan}));
+  }
+  HEARTH_TRY(CheckConfig(config, label));
+  config.name = NameFromShape(config);
+  return out;
+}
+
+}  // namespace hearth

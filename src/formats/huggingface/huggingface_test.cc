@@ -1,0 +1,292 @@
+#include "formats/huggingface/huggingface.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "formats/loader.h"
+#include "hearth_test_paths.h"
+#include "testing/expect_refused.h"
+#include "testing/temp_dir.h"
+#include "testing/tiny_model.h"
+
+namespace hearth {
+namespace {
+
+std::vector<TinyTensor> LlamaTensors(bool own_head) {
+  return TinyTensors(SmallestSpec(), kHuggingFaceNames, true, false, own_head);
+}
+
+void WriteModel(const std::string& dir, std::string_view extra,
+                const std::vector<TinyTensor>& tensors) {
+  WriteTextFile(dir + "/config.json", TinyHfConfig(SmallestSpec(), extra));
+  ASSERT_TRUE(
+      WriteTinySafetensors(dir + "/model.safetensors", tensors, DType::kF32)
+          .ok());
+}
+
+Result<LoadedModel> LoadTiny(std::string_view extra,
+                             const std::vector<TinyTensor>& tensors) {
+  const TempDir dir;
+  WriteModel(dir.path(), extra, tensors);
+  return LoadHuggingFace(dir.path());
+}
+
+std::vector<float> Frequencies(std::string_view rope) {
+  const auto json = ParseJson(TinyHfConfig({.d_model = 256, .heads = 4}, rope),
+                              "config.json");
+  const auto config = ReadHuggingFaceConfig(*json, "config.json");
+  EXPECT_TRUE(config.ok()) << config.error().message;
+  return config.ok() ? config->config.rope.inv_freq : std::vector<float>();
+}
+
+TEST(HuggingFace, LlamaFixtureLoads) {
+  const auto model =
+      LoadModel(std::string(HEARTH_TEST_DATA) + "/models/hf/llama");
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  const ModelConfig& c = model->config;
+  EXPECT_EQ(c.architecture, "llama");
+  EXPECT_EQ(c.name, "llama-4l-64d");
+  EXPECT_EQ(c.n_layers, 4);
+  EXPECT_EQ(c.n_heads, 8);
+  EXPECT_EQ(c.n_kv_heads, 2);
+  EXPECT_EQ(c.head_dim, 8);
+  EXPECT_EQ(c.d_mlp, 160);
+  EXPECT_EQ(c.vocab_size, 384);
+  EXPECT_EQ(c.context_length, 512);
+  EXPECT_FALSE(c.tied_head);
+  EXPECT_FALSE(c.rope.interleaved);
+  ASSERT_EQ(c.rope.inv_freq.size(), 4u);
+  EXPECT_FLOAT_EQ(c.rope.inv_freq[0], 1.0f);
+  EXPECT_EQ(model->weights.layers[3].mlp.down.w.dtype, DType::kBF16);
+  EXPECT_EQ(model->bos_id, 0);
+  EXPECT_EQ(model->eos_ids, std::vector<std::int32_t>{1});
+  EXPECT_EQ(model->tokenizer_source, TokenizerSource::kDirectory);
+  EXPECT_FALSE(model->tokenizer_dir.empty());
+}
+
+TEST(HuggingFace, Qwen2FixtureLoads) {
+  const auto model =
+      LoadModel(std::string(HEARTH_TEST_DATA) + "/models/hf/qwen2");
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_EQ(model->config.architecture, "qwen2");
+  EXPECT_EQ(model->config.n_kv_heads, 1);
+  EXPECT_EQ(model->config.head_dim, 16);
+  EXPECT_TRUE(model->config.tied_head);
+  EXPECT_FLOAT_EQ(model->config.norm_eps, 1e-6f);
+  EXPECT_EQ(model->weights.layers[0].q.bias.size(), 112u);
+  EXPECT_TRUE(model->weights.layers[0].o.bias.empty());
+}
+
+TEST(HuggingFace, BothStylesOfRopeSettingsMeanTheSame) {
+  const std::vector<float> old_style = Frequencies(
+      R"(,"rope_theta":500000.0,"rope_scaling":{"rope_type":"llama3",
+      "factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,
+      "original_max_position_embeddings":64})");
+  const std::vector<float> new_style = Frequencies(
+      R"(,"rope_parameters":{"rope_theta":500000.0,"rope_type":"llama3",
+      "factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,
+      "original_max_position_embeddings":64})");
+  EXPECT_EQ(old_style, new_style);
+  EXPECT_EQ(old_style.size(), 32u);
+  EXPECT_EQ(Frequencies(R"(,"rope_scaling":{"type":"linear","factor":2})"),
+            Frequencies(R"(,"rope_parameters":{"rope_type":"linear","factor":2,
+                        "rope_theta":10000})"));
+}
+
+TEST(HuggingFace, RopeTypesAreRefusedByName) {
+  const auto tensors = LlamaTensors(true);
+  for (const char* type : {"dynamic", "mrope"}) {
+    ExpectRefused(
+        LoadTiny(std::string(R"(,"rope_scaling":{"factor":2,"type":")") + type +
+                     "\"}",
+                 tensors),
+        Code::kUnsupported, type);
+  }
+  ExpectRefused(
+      LoadTiny(R"(,"rope_parameters":{"full_attention":{}})", tensors),
+      Code::kUnsupported, "full_attention");
+  ExpectRefused(LoadTiny(R"(,"rope_scaling":{"type":"linear"})", tensors),
+                Code::kCorrupt, "factor");
+  ExpectRefused(LoadTiny(R"(,"partial_rotary_factor":0.5)", tensors),
+                Code::kUnsupported, "partial_rotary_factor");
+}
+
+TEST(HuggingFace, UntiedModelMustHaveAHead) {
+  ExpectRefused(
+      LoadTiny(R"(,"tie_word_embeddings":false)", LlamaTensors(false)),
+      Code::kCorrupt, "tie_word_embeddings");
+  EXPECT_TRUE(
+      LoadTiny(R"(,"tie_word_embeddings":false)", LlamaTensors(true)).ok());
+}
+
+TEST(HuggingFace, TiedHeadMayBeACopyAndNothingElse) {
+  constexpr char kTied[] = R"(,"tie_word_embeddings":true)";
+  EXPECT_TRUE(LoadTiny(kTied, LlamaTensors(false)).ok());
+  auto tensors = LlamaTensors(true);
+  ExpectRefused(LoadTiny(kTied, tensors), Code::kCorrupt, "lm_head.weight");
+  tensors.back().values = tensors.front().values;
+  const auto model = LoadTiny(kTied, tensors);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_EQ(model->weights.head.w.data, model->weights.token_embedding.data);
+}
+
+TEST(HuggingFace, LlamaBiasesFollowTheFlags) {
+  auto tensors = LlamaTensors(true);
+  const std::string layer = "model.layers.0.";
+  const struct {
+    const char* name;
+    std::uint64_t n;
+  } biases[] = {{"self_attn.q_proj.bias", 8}, {"self_attn.k_proj.bias", 4},
+                {"self_attn.v_proj.bias", 4}, {"self_attn.o_proj.bias", 8},
+                {"mlp.gate_proj.bias", 12},   {"mlp.up_proj.bias", 12},
+                {"mlp.down_proj.bias", 8}};
+  for (const auto& b : biases) {
+    tensors.push_back(MakeTensor(layer + b.name, {b.n}, 1));
+  }
+  const auto model =
+      LoadTiny(R"(,"attention_bias":true,"mlp_bias":true)", tensors);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_EQ(model->weights.layers[0].o.bias.size(), 8u);
+  EXPECT_EQ(model->weights.layers[0].mlp.gate.bias.size(), 12u);
+  ExpectRefused(LoadTiny(R"(,"attention_bias":true)", tensors),
+                Code::kUnsupported, "mlp.gate_proj.bias");
+  ExpectRefused(LoadTiny(R"(,"attention_bias":true)", LlamaTensors(true)),
+                Code::kCorrupt, "q_proj.bias");
+}
+
+TEST(HuggingFace, UnknownAndMissingTensorsAreNamed) {
+  auto tensors = LlamaTensors(true);
+  tensors.push_back(
+      MakeTensor("model.layers.0.self_attn.q_norm.weight", {4}, 1));
+  ExpectRefused(LoadTiny("", tensors), Code::kUnsupported, "q_norm.weight");
+  tensors.pop_back();
+  tensors.erase(tensors.begin() + 3);
+  ExpectRefused(LoadTiny("", tensors), Code::kCorrupt, "q_proj.weight");
+}
+
+TEST(HuggingFace, SettingsWithoutCodeAreRefusedByName) {
+  const auto tensors = LlamaTensors(true);
+  ExpectRefused(LoadTiny(R"(,"hidden_act":"gelu")", tensors),
+                Code::kUnsupported, "gelu");
+  ExpectRefused(LoadTiny(R"(,"quantization_config":{"bits":4})", tensors),
+                Code::kUnsupported, "quantization_config");
+  ExpectRefused(LoadTiny(R"(,"architectures":["GemmaForCausalLM"])", tensors),
+                Code::kUnsupported, "GemmaForCausalLM");
+  constexpr char kQwen[] = R"(,"architectures":["Qwen2ForCausalLM"])";
+  ExpectRefused(
+      LoadTiny(std::string(kQwen) + R"(,"layer_types":["chunked_attention"])",
+               tensors),
+      Code::kUnsupported, "chunked_attention");
+  ExpectRefused(
+      LoadTiny(std::string(kQwen) + R"(,"layer_types":["sliding_attention"])",
+               tensors),
+      Code::kCorrupt, "sliding_window");
+}
+
+TEST(HuggingFace, EndOfTextIdsAreJoinedFromBothFiles) {
+  const TempDir dir;
+  WriteModel(dir.path(), R"(,"eos_token_id":2,"bos_token_id":1)",
+             LlamaTensors(true));
+  WriteTextFile(dir.path() + "/generation_config.json",
+                R"({"eos_token_id":[2,5,999],"bos_token_id":3})");
+  const auto model = LoadHuggingFace(dir.path());
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_EQ(model->eos_ids, (std::vector<std::int32_t>{2, 5}));
+  EXPECT_EQ(model->bos_id, 3);
+  EXPECT_EQ(model->tokenizer_dir, "") << "there is no tokenizer.json";
+}
+
+// Two shards and an index; `change` may spoil the index.
+Result<LoadedModel> LoadSharded(
+    const std::function<void(std::string& index)>& change) {
+  const TempDir dir;
+  WriteTextFile(dir.path() + "/config.json", TinyHfConfig(SmallestSpec()));
+  const auto tensors = LlamaTensors(true);
+  std::string index;
+  for (int shard = 0; shard < 2; ++shard) {
+    const std::string file = std::to_string(shard) + ".safetensors";
+    std::vector<TinyTensor> part;
+    for (std::size_t i = static_cast<std::size_t>(shard); i < tensors.size();
+         i += 2) {
+      part.push_back(tensors[i]);
+      index += (index.empty() ? "\"" : ",\"") + tensors[i].name + "\":\"" +
+               file + "\"";
+    }
+    EXPECT_TRUE(
+        WriteTinySafetensors(dir.path() + "/" + file, part, DType::kF32).ok());
+  }
+  index = R"({"metadata":{"total_size":1},"weight_map":{)" + index + "}}";
+  change(index);
+  WriteTextFile(dir.path() + "/model.safetensors.index.json", index);
+  return LoadHuggingFace(dir.path());
+}
+
+void Replace(std::string& text, const std::string& from,
+             const std::string& to) {
+  text.replace(text.find(from), from.size(), to);
+}
+
+TEST(HuggingFace, ShardsFormOneModel) {
+  const auto model = LoadSharded([](std::string&) {});
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_EQ(model->files.size(), 2u);
+}
+
+TEST(HuggingFace, ShardIndexMustTellTheTruth) {
+  ExpectRefused(LoadSharded([](std::string& s) {
+                  Replace(s, "lm_head.weight", "lm_heaX.weight");
+                }),
+                Code::kCorrupt, "lm_head.weight");
+  ExpectRefused(LoadSharded([](std::string& s) {
+                  Replace(s, "{\"model",
+                          "{\"ghost\":\"0.safetensors\",\"model");
+                }),
+                Code::kCorrupt, "ghost");
+  ExpectRefused(LoadSharded([](std::string& s) {
+                  Replace(s, "{\"model",
+                          "{\"ghost\":\"9.safetensors\",\"model");
+                }),
+                Code::kNotFound, "9.safetensors");
+  ExpectRefused(LoadSharded([](std::string& s) { s = "{}"; }), Code::kCorrupt,
+                "weight_map");
+}
+
+TEST(HuggingFace, ShardNamesCannotLeaveTheDirectory) {
+  for (const char* name : {"../x.safetensors", "/x.safetensors",
+                           "a/b.safetensors", "..", "", "x.bin"}) {
+    const auto index = ParseShardIndex(
+        std::string(R"({"weight_map":{"a":")") + name + "\"}}", "index");
+    ASSERT_FALSE(index.ok()) << name;
+    EXPECT_EQ(index.error().code, Code::kCorrupt);
+  }
+  EXPECT_FALSE(ParseShardIndex(R"({"weight_map":{"a":7}})", "index").ok());
+}
+
+TEST(HuggingFace, DirectoryWithoutAModelSaysWhatIsMissing) {
+  const TempDir dir;
+  ExpectRefused(LoadHuggingFace(dir.path()), Code::kNotFound, "config.json");
+  WriteTextFile(dir.path() + "/config.json", TinyHfConfig(SmallestSpec()));
+  ExpectRefused(LoadHuggingFace(dir.path()), Code::kNotFound,
+                "model.safetensors");
+  WriteTextFile(dir.path() + "/pytorch_model.bin", "PK");
+  ExpectRefused(LoadHuggingFace(dir.path()), Code::kUnsupported, "PyTorch");
+}
+
+TEST(HuggingFace, AbsurdSizesAreRefused) {
+  const auto tensors = LlamaTensors(true);
+  for (const char* extra :
+       {R"(,"num_hidden_layers":0)", R"(,"num_hidden_layers":2147483647)",
+        R"(,"head_dim":1000000)", R"(,"vocab_size":-1)",
+        R"(,"num_key_value_heads":3)", R"(,"rms_norm_eps":1e300)",
+        R"(,"rms_norm_eps":-1)", R"(,"rope_theta":0)",
+        R"(,"num_attention_heads":0)", R"(,"hidden_size":1e300)",
+        R"(,"max_position_embeddings":99999999999)"}) {
+    ExpectRefused(LoadTiny(extra, tensors), Code::kCorrupt, "config.json");
+  }
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,179 @@
+// What `hearth cache` does, as plain data: nothing here prints or formats.
+// Works on a store that other processes use meanwhile.
+//
+// Names  a stored prompt is named by its stem ("<model>-<12 hex>"), or by any
+//        beginning of the stem or of its 12 hex digits that only one prompt
+//        has.
+// Errors kNotFound: no such prompt. kInvalidArgument: the name fits several.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "cache/kv_spec.h"
+#include "hearth/result.h"
+#include "store/budget/eviction.h"
+#include "store/budget/space.h"
+#include "store/format/kv_identity.h"
+#include "store/format/vault.h"
+
+namespace hearth {
+
+// One stored prompt.
+struct PromptInfo {
+  std::string stem;
+  std::string model_name;
+  Digest model_id, format_id, root_id, end_id;
+  int block_tokens = 0;
+  std::uint64_t n_tokens = 0;
+  std::uint64_t n_blocks_full = 0;
+  std::uint64_t n_blocks_present = 0;  // of the full ones
+  std::uint64_t n_tokens_usable = 0;   // up to the first missing block
+  std::uint64_t n_tail_tokens = 0;
+  std::uint64_t bytes = 0;         // manifest, note and blocks
+  std::uint64_t bytes_shared = 0;  // of them, of blocks other prompts have too
+  std::int64_t created_ns = 0;     // 0: unknown
+  std::int64_t last_use_ns = 0;
+  bool pinned = false;
+};
+
+// A file of a prompt: a block, or a piece of one.
+struct BlockInfo {
+  Digest id;
+  std::uint64_t first_token = 0, n_tokens = 0;
+  bool present = false;
+  bool is_piece = false;
+  std::uint64_t bytes = 0;  // of the file
+  int n_sharing = 0;        // stored prompts that have it
+  std::int64_t last_use_ns = 0;
+};
+
+struct PromptDetails {
+  PromptInfo info;
+  std::vector<BlockInfo> blocks;
+  std::vector<std::int32_t> tokens;  // up to the first missing block
+  std::string note;  // the sidecar's JSON text; empty without one
+};
+
+struct KindStats {
+  std::uint64_t n_files = 0, bytes = 0;
+};
+
+struct ModelStats {
+  std::string model_name;
+  Digest model_id;
+  std::uint64_t n_prompts = 0;
+  std::uint64_t n_tokens_unique = 0;  // a shared block counts once
+  std::uint64_t bytes = 0;            // likewise
+};
+
+struct StoreStats {
+  std::uint64_t total_bytes = 0;
+  KindStats blocks, manifests, sidecars, memos, quarantined, temporaries, other;
+  std::uint64_t n_blocks_loose = 0;  // in no manifest: stopped prefills
+  std::uint64_t n_pinned = 0;
+  std::int64_t oldest_use_ns = 0, newest_use_ns = 0;  // of blocks
+  std::int64_t free_bytes = -1;                       // of the disk
+  std::vector<ModelStats> models;
+};
+
+struct Defect {
+  std::string path;
+  std::string reason;
+  bool set_aside = false;
+};
+
+struct VerifyReport {
+  std::uint64_t n_files = 0, bytes = 0;
+  double seconds = 0;
+  std::uint64_t n_locked = 0;  // not checked: encrypted under another key
+  std::vector<Defect> defects;
+  // Stored prompts whose chain has a hole; not damage: eviction makes them.
+  std::vector<std::string> incomplete;
+};
+
+struct GcReport {
+  std::uint64_t n_files = 0, bytes = 0;  // deleted
+  std::uint64_t bytes_left = 0;
+};
+
+struct WipeFilter {
+  std::string model_name;  // empty: all of the store
+};
+
+// Why a prompt would not be found whole.
+struct WhyReport {
+  std::uint64_t n_tokens = 0;         // asked for
+  std::uint64_t n_tokens_stored = 0;  // that a lookup would find
+  std::string miss_reason;            // of the lookup; empty when none
+  // The stored prompt that shares the most leading tokens; empty: none stored.
+  std::string nearest_stem;
+  std::uint64_t n_tokens_common = 0;
+  // Key fields in which the nearest differs: "model", "kv format",
+  // "name space". Its blocks cannot be used while this is not empty.
+  std::vector<std::string> key_differences;
+  // First token where they part; nothing where one has ended.
+  std::optional<std::int32_t> asked_token, stored_token;
+  // Tokens of the nearest, for a text around the place.
+  std::vector<std::int32_t> nearest_tokens;
+};
+
+class StoreAdmin {
+ public:
+  // An existing store; kNotFound when there is none. Entries that are encrypted
+  // under another key than `vault`'s are counted and otherwise left alone.
+  static Result<StoreAdmin> Open(const std::string& root,
+                                 FileOps* file_ops = nullptr,
+                                 std::shared_ptr<const Vault> vault = nullptr);
+
+  // Newest use first. Manifests that cannot be read are left to Verify.
+  Result<std::vector<PromptInfo>> List() const;
+  // Stored prompts that cannot be read without another key.
+  Result<std::uint64_t> CountLocked() const;
+  Result<PromptDetails> Show(const std::string& name) const;
+  Result<StoreStats> Stats() const;
+
+  // Reads every file whole. Files that cannot be right are moved to
+  // quarantine when `set_aside`.
+  Result<VerifyReport> Verify(bool set_aside) const;
+
+  // A pinned prompt and its blocks are not evicted. Gives the stem.
+  Result<std::string> Pin(const std::string& name) const;
+  Result<std::string> Unpin(const std::string& name) const;
+
+  // Deletes leftovers and prompts whose chain is broken, then enforces limits.
+  Result<GcReport> Gc(const SpaceLimits& limits) const;
+  // Deletes the stored prompts and blocks that the filter names, pinned ones
+  // too; without a filter everything, leaving an empty store.
+  Result<GcReport> Wipe(const WipeFilter& filter) const;
+
+  Result<WhyReport> Why(const KvIdentity& identity, const KvSpec& spec,
+                        std::span<const std::int32_t> tokens) const;
+
+  // The prompt as one self-contained file; as SaveBundle for what it replaces.
+  Result<void> Export(const std::string& name, const std::string& path) const;
+  // Verifies the bundle and puts its blocks and manifest into the store. Gives
+  // the stem.
+  Result<std::string> Import(const std::string& path,
+                             const SpaceLimits& limits) const;
+
+ private:
+  StoreAdmin(std::string root, FileOps* ops, std::shared_ptr<const Vault> vault)
+      : root_(std::move(root)), ops_(ops), vault_(std::move(vault)) {}
+  Result<Directory> Root() const {
+    return Directory::Open(*ops_, root_, vault_.get());
+  }
+  Result<std::string> Resolve(const Directory& root,
+                              const std::string& name) const;
+
+  std::string root_;
+  FileOps* ops_;
+  std::shared_ptr<const Vault> vault_;
+};
+
+}  // namespace hearth

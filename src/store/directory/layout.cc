@@ -1,0 +1,62 @@
+#include "store/directory/layout.h"
+
+namespace hearth {
+namespace {
+
+constexpr std::size_t kNameMax = 64;
+constexpr std::size_t kStemDigestBytes = 6;  // 12 hex digits
+
+bool IsPlain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+}
+
+// Lower case only: a name has one spelling.
+int HexValue(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
+}  // namespace
+
+std::string SanitizedName(const std::string& model_name) {
+  std::string name;
+  for (const char c : model_name) {
+    if (name.size() == kNameMax) break;
+    name += IsPlain(c) ? c : '_';
+  }
+  if (name.empty()) return "model";
+  if (name[0] == '.' || name[0] == '-') name[0] = '_';
+  return name;
+}
+
+std::string BlockFolder(const Digest& id) { return ToHex(id, 1); }
+
+std::string BlockName(const Digest& id) {
+  return ToHex(id) + std::string(kBlockSuffix);
+}
+
+std::string PromptStem(const std::string& model_name, const Digest& end) {
+  return SanitizedName(model_name) + "-" + ToHex(end, kStemDigestBytes);
+}
+
+std::optional<Digest> BlockIdOf(std::string_view file_name) {
+  if (!file_name.ends_with(kBlockSuffix)) return std::nullopt;
+  file_name.remove_suffix(kBlockSuffix.size());
+  return DigestFromHex(file_name);
+}
+
+std::optional<Digest> DigestFromHex(std::string_view hex) {
+  Digest digest;
+  if (hex.size() != 2 * digest.bytes.size()) return std::nullopt;
+  for (std::size_t i = 0; i < digest.bytes.size(); ++i) {
+    const int high = HexValue(hex[2 * i]);
+    const int low = HexValue(hex[2 * i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    digest.bytes[i] = static_cast<std::uint8_t>(high * 16 + low);
+  }
+  return digest;
+}
+
+}  // namespace hearth

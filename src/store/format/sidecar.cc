@@ -1,0 +1,57 @@
+#include "store/format/sidecar.h"
+
+#include <ctime>
+
+#include "base/json.h"
+
+namespace hearth {
+namespace {
+
+std::string UtcText(std::int64_t unix_s) {
+  const auto seconds = static_cast<std::time_t>(unix_s);
+  std::tm parts = {};
+  if (::gmtime_r(&seconds, &parts) == nullptr) return "";
+  char text[32];
+  const std::size_t n =
+      std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return std::string(text, n);
+}
+
+// "int8", or "int8/fp16" for keys and values that differ.
+std::string FormatName(const KvSpec& spec) {
+  std::string name(NameOf(spec.key_format));
+  if (spec.value_format != spec.key_format) {
+    name += "/" + std::string(NameOf(spec.value_format));
+  }
+  return name;
+}
+
+}  // namespace
+
+std::string SidecarText(const KvIdentity& identity, const KvSpec& spec,
+                        const SidecarFacts& facts) {
+  const auto block_tokens = static_cast<std::size_t>(spec.block_tokens);
+  nlohmann::ordered_json note;
+  note["format"] = "hearth prompt cache 1";
+  note["model"] = identity.model_name;
+  note["model_id"] = ToHex(identity.model_id);
+  note["format_id"] = ToHex(identity.format_id);
+  note["end_id"] = ToHex(facts.end_id);
+  note["kv_format"] = FormatName(spec);
+  note["kv_layers"] = spec.n_kv_layers;
+  note["kv_heads"] = spec.n_kv_heads;
+  note["head_dim"] = spec.head_dim;
+  note["block_tokens"] = spec.block_tokens;
+  note["tokens"] = facts.n_tokens;
+  note["full_blocks"] = facts.n_tokens / block_tokens;
+  note["tail_tokens"] = facts.n_tokens % block_tokens;
+  note["kv_bytes"] = spec.BytesOf(static_cast<int>(facts.n_tokens));
+  note["manifest_bytes"] = facts.manifest_bytes;
+  note["created"] = UtcText(facts.created_unix_s);
+  note["created_unix_s"] = facts.created_unix_s;
+  if (!facts.preview.empty()) note["preview"] = facts.preview;
+  // Text that is not UTF-8 must not make a save fail.
+  return note.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace hearth

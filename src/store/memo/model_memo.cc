@@ -1,0 +1,95 @@
+#include "store/memo/model_memo.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "store/directory/layout.h"
+#include "store/directory/root.h"
+#include "store/files/directory.h"
+
+namespace hearth {
+namespace {
+
+// memo := magic checksum version n_stamps digest stamp*
+constexpr std::array<char, 8> kMemoMagic = {'H',  'K',  'V',    'M',
+                                            '\r', '\n', '\x1a', '\n'};
+constexpr std::size_t kMemoCheckedAt = 16;
+constexpr std::uint32_t kMemoVersion = 1;
+constexpr std::size_t kMemoBytesMax = std::size_t{1} << 20;
+constexpr std::int64_t kSettledNs = std::int64_t{2} * 1'000'000'000;
+
+std::vector<std::byte> Encode(std::span<const FileStamp> stamps,
+                              const Digest& digest) {
+  std::vector<std::byte> out;
+  for (const char c : kMemoMagic) out.push_back(static_cast<std::byte>(c));
+  AppendLe(out, std::uint64_t{0});
+  AppendLe(out, kMemoVersion);
+  AppendLe(out, static_cast<std::uint32_t>(stamps.size()));
+  AppendLe(out, digest.bytes);
+  for (const FileStamp& stamp : stamps) {
+    AppendLe(out, stamp.device);
+    AppendLe(out, stamp.inode);
+    AppendLe(out, stamp.size);
+    AppendLe(out, stamp.mtime_ns);
+    AppendLe(out, stamp.ctime_ns);
+  }
+  StoreLe(out.data() + kMemoMagic.size(),
+          Checksum64(ByteSpan(out).subspan(kMemoCheckedAt)));
+  return out;
+}
+
+std::string NameOf(std::span<const FileStamp> stamps) {
+  const auto encoded = Encode(stamps, Digest{});
+  return ToHex(Sha256().Field(ByteSpan(encoded)).Finish(), 16) + ".memo";
+}
+
+}  // namespace
+
+ModelMemo::ModelMemo(std::string root, FileOps* file_ops)
+    : root_(std::move(root)), ops_(file_ops ? *file_ops : FileOps::System()) {}
+
+std::optional<Digest> ModelMemo::Find(std::span<const FileStamp> stamps) const {
+  const auto root = Directory::Open(ops_, root_);
+  if (!root.ok()) return std::nullopt;
+  const auto models = root->Sub(kModelsName);
+  if (!models.ok()) return std::nullopt;
+  const std::string name = NameOf(stamps);
+  const auto bytes = models->ReadStart(name, kMemoBytesMax);
+  constexpr std::size_t kDigestAt = kMemoCheckedAt + 8;
+  Digest digest;
+  if (!bytes.ok() || bytes->size() < kDigestAt + digest.bytes.size()) {
+    return std::nullopt;
+  }
+  std::memcpy(digest.bytes.data(), bytes->data() + kDigestAt,
+              digest.bytes.size());
+  // Right exactly when it is what we would write for these stamps.
+  if (Encode(stamps, digest) != *bytes) return std::nullopt;
+  (void)models->Touch(name, NowNs());
+  return digest;
+}
+
+Result<void> ModelMemo::Save(std::span<const FileStamp> stamps,
+                             const Digest& digest) const {
+  const std::int64_t now_ns = NowNs();
+  for (const FileStamp& stamp : stamps) {
+    if (std::max(stamp.mtime_ns, stamp.ctime_ns) > now_ns - kSettledNs) {
+      return {};
+    }
+  }
+  // May come before the store is opened; must not write into a directory that
+  // is not one.
+  HEARTH_TRY(PrepareRoot(ops_, root_));
+  HEARTH_ASSIGN(const Directory root, Directory::Open(ops_, root_));
+  HEARTH_ASSIGN(const Directory models, root.MakeSub(kModelsName));
+  const std::vector<std::byte> encoded = Encode(stamps, digest);
+  if (encoded.size() > kMemoBytesMax) {
+    return {Code::kInvalidArgument, "too many model files to remember"};
+  }
+  const ByteSpan parts[] = {encoded};
+  return models.Write(NameOf(stamps), parts);
+}
+
+}  // namespace hearth

@@ -1,0 +1,134 @@
+// Small blocks for the store's tests: a tiny spec, and payloads whose every
+// byte depends on the tokens, so that a wrong byte is a wrong answer.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cache/kv_layout.h"
+#include "store/kv_store.h"
+
+namespace hearth {
+
+inline KvSpec TinySpec(int block_tokens = 16) {
+  KvSpec spec;
+  spec.n_kv_layers = 2;
+  spec.n_kv_heads = 1;
+  spec.head_dim = 4;
+  spec.SetFormat(KvFormat::kF16);
+  spec.block_tokens = block_tokens;
+  return spec;
+}
+
+inline KvIdentity TinyIdentity(const KvSpec& spec,
+                               const std::string& model = "tiny") {
+  KvIdentity identity;
+  identity.model_id = Sha256().Field(model).Finish();
+  identity.format_id = FormatId(spec);
+  identity.model_name = model;
+  return identity;
+}
+
+inline std::vector<std::int32_t> TinyTokens(int n, std::int32_t first = 100) {
+  std::vector<std::int32_t> tokens;
+  for (int i = 0; i < n; ++i) tokens.push_back(first + i * 7);
+  return tokens;
+}
+
+// What the model would have computed for this block: a token's keys and values
+// depend on it and on what stands before it, and on nothing behind it.
+// REQUIRES: the spec is not quantised.
+inline std::vector<std::byte> TinyPayload(
+    const KvSpec& spec, const Digest& parent,
+    std::span<const std::int32_t> tokens) {
+  const KvLayout layout(spec, static_cast<int>(tokens.size()));
+  std::vector<std::byte> payload(layout.block_bytes());
+  const auto put = [&](std::size_t at, std::uint64_t& state, KvFormat format) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    std::memcpy(payload.data() + at, &state,
+                static_cast<std::size_t>(KvRowBytes(format, 1)));
+  };
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    const Digest id = ChildId(parent, tokens.first(t + 1));
+    std::uint64_t state = LoadLe<std::uint64_t>(id.bytes.data());
+    for (int layer = 0; layer < spec.n_kv_layers; ++layer) {
+      for (int head = 0; head < spec.n_kv_heads; ++head) {
+        for (std::size_t d = 0; d < static_cast<std::size_t>(spec.head_dim);
+             ++d) {
+          const std::size_t key = d * tokens.size() + t;
+          const auto value = t * static_cast<std::size_t>(spec.head_dim) + d;
+          put(layout.key_tile(layer, head) +
+                  static_cast<std::size_t>(KvRowBytes(
+                      layout.key_format(), static_cast<std::int64_t>(key))),
+              state, layout.key_format());
+          put(layout.value_tile(layer, head) +
+                  static_cast<std::size_t>(KvRowBytes(
+                      layout.value_format(), static_cast<std::int64_t>(value))),
+              state, layout.value_format());
+        }
+      }
+    }
+  }
+  return payload;
+}
+
+// All blocks of a prompt, ready to be saved.
+struct TinyPrompt {
+  TinyPrompt(const KvIdentity& of, const KvSpec& shape,
+             std::vector<std::int32_t> ids)
+      : identity(of), spec(shape), tokens(std::move(ids)) {
+    const auto step = static_cast<std::size_t>(spec.block_tokens);
+    Digest parent = RootId(identity);
+    payloads.reserve(tokens.size() / step + 1);
+    for (std::size_t at = 0; at < tokens.size(); at += step) {
+      const auto part = std::span<const std::int32_t>(tokens).subspan(
+          at, std::min(step, tokens.size() - at));
+      const Digest id = ChildId(parent, part);
+      payloads.push_back(TinyPayload(spec, parent, part));
+      blocks.push_back({parent, id, part, payloads.back()});
+      parent = id;
+    }
+  }
+  TinyPrompt(const TinyPrompt&) = delete;
+
+  // Saves as the engine does: blocks, then the manifest.
+  Result<void> SaveTo(KvStore& store, const std::string& preview = "") const {
+    for (const BlockToSave& block : blocks) {
+      HEARTH_TRY(store.SaveBlock(identity, spec, block));
+    }
+    return store.SaveManifest(identity, spec, tokens, preview);
+  }
+
+  KvIdentity identity;
+  KvSpec spec;
+  std::vector<std::int32_t> tokens;
+  std::vector<std::vector<std::byte>> payloads;
+  std::vector<BlockToSave> blocks;
+};
+
+// Whether every byte of the match is what the model would have computed for a
+// prefix of `tokens`, and the counts agree.
+inline bool IsExact(const StoreMatch& match, const KvIdentity& identity,
+                    const KvSpec& spec, std::span<const std::int32_t> tokens) {
+  Digest parent = RootId(identity);
+  std::size_t at = 0;
+  for (const StoredBlock& block : match.blocks) {
+    const auto n = static_cast<std::size_t>(block.n_tokens);
+    if (n == 0 || n > tokens.size() - at) return false;
+    const std::vector<std::byte> right =
+        TinyPayload(spec, parent, tokens.subspan(at, n));
+    parent = ChildId(parent, tokens.subspan(at, n));
+    if (block.id != parent) return false;
+    if (!std::equal(right.begin(), right.end(), block.payload.begin(),
+                    block.payload.end())) {
+      return false;
+    }
+    at += n;
+  }
+  return at == static_cast<std::size_t>(match.n_tokens);
+}
+
+}  // namespace hearth
