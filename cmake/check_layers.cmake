@@ -30,8 +30,8 @@ foreach(file IN LISTS files)
   endif()
   file(STRINGS "${SRC}/${file}" includes REGEX "^#include ")
   foreach(line IN LISTS includes)
-    if(line MATCHES "^#include [<\"]hearth/(result|version)\\.h[>\"]")
-      continue()  # the error vocabulary is free to all
+    if(line MATCHES "^#include [<\"]hearth/(result|version|sampling_defaults)\\.h[>\"]")
+      continue()  # the vocabulary of errors and settings is free to all
     elseif(line MATCHES "^#include [<\"]hearth/")
       set(target api)
     elseif(line MATCHES "^#include \"([a-z]+)/")

@@ -20,6 +20,7 @@
 
 #include "hearth/options.h"
 #include "hearth/result.h"
+#include "hearth/sampling_defaults.h"
 #include "hearth/tokenizer.h"
 
 namespace hearth {
@@ -47,6 +48,7 @@ struct ModelInfo {
   std::vector<std::pair<std::string, std::uint64_t>>
       tensor_types;  // and counts
   std::vector<Capability> capabilities;
+  SamplingDefaults sampling;  // what the model's files recommend
 };
 
 // How a prompt was obtained.

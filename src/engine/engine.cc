@@ -62,6 +62,7 @@ ModelInfo Describe(const LoadedModel& model) {
         SpecOf(c, format, format, kDefaultBlockTokens).bytes_per_token());
   }
   info.capabilities = CapabilitiesOf(c);
+  info.sampling = model.sampling;
   return info;
 }
 

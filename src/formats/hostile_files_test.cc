@@ -21,8 +21,7 @@ namespace hearth {
 namespace {
 
 std::vector<std::string> FilesBelow(const std::string& folder) {
-  const std::string root =
-      std::string(HEARTH_SHARED) + "/models/hostile/" + folder;
+  const std::string root = HEARTH_SHARED "/models/hostile/" + folder;
   std::vector<std::string> paths;
   std::error_code missing;
   for (const auto& entry :
@@ -98,8 +97,7 @@ TEST(HostileFiles, JsonIsReadOrRefusedWhereverItMayStand) {
 }
 
 TEST(HostileFiles, WholeQuantisedFilesLoad) {
-  const std::string folder =
-      std::string(HEARTH_SHARED) + "/fixtures/gguf/tinyl-";
+  const std::string folder = HEARTH_SHARED "/fixtures/gguf/tinyl-";
   for (const char* type : {"Q8_0", "Q4_K_M", "Q2_K", "IQ4_XS"}) {
     const std::string path = folder + type + ".gguf";
     if (!std::filesystem::exists(path)) GTEST_SKIP() << "no fixtures here";

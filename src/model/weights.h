@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "hearth/sampling_defaults.h"
 #include "model/config.h"
 #include "tensor/weight_matrix.h"
 
@@ -95,6 +96,7 @@ struct LoadedModel {
   std::string tokenizer_dir;
   std::vector<std::int32_t> eos_ids;  // from the model's own configuration
   std::int32_t bos_id = -1;
+  SamplingDefaults sampling;  // as its authors recommend
 };
 
 }  // namespace hearth

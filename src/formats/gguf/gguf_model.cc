@@ -12,6 +12,7 @@
 #include "formats/gguf/gguf.h"
 #include "formats/narrow.h"
 #include "formats/rope_scaling.h"
+#include "formats/sampling_defaults.h"
 #include "formats/tensor_names.h"
 #include "formats/tensor_set.h"
 
@@ -326,6 +327,7 @@ Result<LoadedModel> GgufModelReader::Run() {
   HEARTH_ASSIGN(model.weights,
                 AssembleWeights(config_, plan, family->gguf_names, tensors_));
   HEARTH_TRY(ReadTokenIds(model));
+  HEARTH_ASSIGN(model.sampling, ReadGgufSampling(file_));
   HEARTH_ASSIGN(const std::string_view name, file_.Text("general.name", ""));
   config_.name = NameForFiles(name);
   if (config_.name.empty()) config_.name = NameFromShape(config_);

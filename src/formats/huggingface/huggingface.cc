@@ -11,6 +11,7 @@
 #include "formats/describe.h"
 #include "formats/huggingface/hf_mxfp4.h"
 #include "formats/huggingface/safetensors.h"
+#include "formats/sampling_defaults.h"
 
 namespace hearth {
 namespace {
@@ -186,8 +187,9 @@ Result<void> AddEosIds(const Json& json, const std::string& label,
   return {};
 }
 
-Result<void> ReadTokenIds(const Json& json, const std::string& label,
-                          const std::string& directory, LoadedModel& model) {
+// Ids that start and end a text, and how to sample.
+Result<void> ReadGeneration(const Json& json, const std::string& label,
+                            const std::string& directory, LoadedModel& model) {
   HEARTH_TRY(AddEosIds(json, label, model));
   HEARTH_ASSIGN(std::int64_t bos, JsonInt(json, "bos_token_id", label, -1));
   const std::string generation = Join(directory, "generation_config.json");
@@ -195,6 +197,9 @@ Result<void> ReadTokenIds(const Json& json, const std::string& label,
     HEARTH_ASSIGN(const Json extra, ReadJsonFile(generation));
     HEARTH_TRY(AddEosIds(extra, generation, model));
     HEARTH_ASSIGN(bos, JsonInt(extra, "bos_token_id", generation, bos));
+    HEARTH_ASSIGN(
+        model.sampling,
+        ReadGenerationConfig(extra, generation, model.config.vocab_size));
   }
   if (bos >= 0 && bos < model.config.vocab_size) {
     model.bos_id = static_cast<std::int32_t>(bos);
@@ -259,7 +264,7 @@ Result<LoadedModel> LoadHuggingFace(const std::string& directory) {
   if (Exists(Join(directory, "tokenizer.json"))) {
     model.tokenizer_dir = directory;
   }
-  HEARTH_TRY(ReadTokenIds(json, config_path, directory, model));
+  HEARTH_TRY(ReadGeneration(json, config_path, directory, model));
   return model;
 }
 
