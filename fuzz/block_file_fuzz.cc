@@ -34,12 +34,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
   if ((mode & 1) != 0) image.resize((image.size() + 4095) / 4096 * 4096);
   if ((mode & 2) != 0) Reseal(image);
 
-  KvSpec spec;
-  spec.n_kv_layers = 1 + (mode >> 6);
-  spec.n_kv_heads = 1;
-  spec.head_dim = 4;
-  spec.SetFormat(KvFormat::kF16);
-  spec.block_tokens = 16;
+  const KvSpec spec(UniformKv{.n_layers = 1 + (mode >> 6),
+                              .n_heads = 1,
+                              .head_dim = 4,
+                              .key_format = KvFormat::kF16,
+                              .value_format = KvFormat::kF16,
+                              .block_tokens = 16});
   const auto header = ParseBlockHeader(image, image.size(), "input");
   if (!header.ok()) return 0;
   (void)CheckSections(image, *header, "input");

@@ -160,14 +160,13 @@ TEST_P(Equivalence, EveryWayOfArrivingGivesTheSameBits) {
   for (unsigned seed = 0; seed < 3; ++seed) {
     ThreadPool pool(1 + static_cast<int>(seed));
     Forward forward(*model, pool);
-    Way way{*model,
-            forward,
-            {.n_kv_layers = model->config.n_layers,
-             .n_kv_heads = model->config.n_kv_heads,
-             .head_dim = model->config.head_dim,
-             .key_format = param.format,
-             .value_format = param.format,
-             .block_tokens = param.block_tokens},
+    Way way{*model, forward,
+            UniformKv{.n_layers = model->config.n_layers,
+                      .n_heads = model->config.n_kv_heads,
+                      .head_dim = model->config.head_dim,
+                      .key_format = param.format,
+                      .value_format = param.format,
+                      .block_tokens = param.block_tokens},
             std::mt19937(seed)};
     std::vector<std::int32_t> ids;
     const int lengths[] = {3 * param.block_tokens, way.Random(20, 250),

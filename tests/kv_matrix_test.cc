@@ -182,17 +182,16 @@ TEST_P(KvMatrix, EveryFormatAndWayOfArriving) {
     ids.push_back(static_cast<std::int32_t>(rng() % 31));
     wrong.push_back(static_cast<std::int32_t>(rng() % 31));
   }
-  KvSpec exact{.n_kv_layers = config.n_kv_layers(),
-               .n_kv_heads = config.n_kv_heads,
-               .head_dim = config.head_dim,
-               .block_tokens = kBlock};
+  const KvSpec exact(UniformKv{.n_layers = config.n_kv_layers(),
+                               .n_heads = config.n_kv_heads,
+                               .head_dim = config.head_dim,
+                               .block_tokens = kBlock});
   const auto exact_logits = reference.Logits(ids, exact);
 
   unsigned seed = 0;
   for (const Formats& formats : kFormats) {
     KvSpec spec = exact;
-    spec.key_format = formats.keys;
-    spec.value_format = formats.values;
+    spec.SetFormats(formats.keys, formats.values);
     const std::string name = std::string(NameOf(formats.keys)) + "/" +
                              std::string(NameOf(formats.values));
     SCOPED_TRACE(name);

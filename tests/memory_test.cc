@@ -23,7 +23,7 @@ std::uint64_t AnonymousBytes() {
 
 // llama.cpp 11577 (R98): 8 GB reserved for a 100-token prompt at 131K context.
 TEST(Memory, R98_ResidentBytesFollowTheTokensNotTheContext) {
-  const KvSpec spec{.n_kv_layers = 8, .n_kv_heads = 8, .head_dim = 128};
+  const KvSpec spec(UniformKv{.n_layers = 8, .n_heads = 8, .head_dim = 128});
   const std::uint64_t block_bytes = KvLayout(spec, 64).block_bytes();
   auto made = MakeInPlaceSequence(spec, 131072 / 64, false);
   ASSERT_TRUE(made.ok());
@@ -54,16 +54,17 @@ TEST(Memory, R98_ResidentBytesFollowTheTokensNotTheContext) {
 // Appends `n` tokens with the same made-up numbers in every layer and head.
 void Grow(KvSequence& seq, int n, int step) {
   const KvSpec& spec = seq.spec();
-  std::vector<float> rows(static_cast<std::size_t>(step * spec.head_dim));
+  const KvLayer& shape = spec.layer(0);
+  std::vector<float> rows(static_cast<std::size_t>(step * shape.key_dim));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     rows[i] = static_cast<float>(i % 97) * 0.1f - 3.0f;
   }
   for (int done = 0; done < n; done += step) {
     ASSERT_TRUE(seq.Extend(step).ok());
-    for (int layer = 0; layer < spec.n_kv_layers; ++layer) {
+    for (int layer = 0; layer < spec.n_layers(); ++layer) {
       seq.BeginLayer(layer);
-      for (int head = 0; head < spec.n_kv_heads; ++head) {
-        seq.WriteHead(layer, head, rows.data(), rows.data(), spec.head_dim);
+      for (int head = 0; head < shape.n_heads; ++head) {
+        seq.WriteHead(layer, head, rows.data(), rows.data(), shape.key_dim);
       }
     }
     seq.Commit();
@@ -73,7 +74,7 @@ void Grow(KvSequence& seq, int n, int step) {
 // Resident bytes, not formulas: no full-precision copy hides anywhere.
 TEST(Memory, ResidentBytesOfEveryFormatAreTheSchemes) {
   for (int i = 0; i < kKvFormats; ++i) {
-    KvSpec spec{.n_kv_layers = 8, .n_kv_heads = 4, .head_dim = 128};
+    KvSpec spec(UniformKv{.n_layers = 8, .n_heads = 4, .head_dim = 128});
     spec.SetFormat(static_cast<KvFormat>(i));
     constexpr int kTokens = 64 * 40 + 60;
     auto made = MakeInPlaceSequence(spec, 64, false);
@@ -84,15 +85,15 @@ TEST(Memory, ResidentBytesOfEveryFormatAreTheSchemes) {
     // By hand: 40 full blocks and a tail of 60 tokens.
     constexpr double kNumbers = 8.0 * 4 * 128 * 2;  // of one token
     const double full_bytes[] = {4, 2, 2, 1, 0.5};
-    const bool quantised = IsQuantised(spec.key_format);
+    const KvFormat format = spec.layer(0).key_format;
+    const bool quantised = IsQuantised(format);
     const double params = quantised ? 8.0 * 4 * 40 * (128 + 64) * 4 : 0;
     const double tail = kNumbers * 64 * (quantised ? 4 : full_bytes[i]);
     const double scheme = kNumbers * 64 * 40 * full_bytes[i] + params + tail;
-    EXPECT_NEAR(grown, scheme, 0.03 * scheme + 300e3)
-        << NameOf(spec.key_format);
+    EXPECT_NEAR(grown, scheme, 0.03 * scheme + 300e3) << NameOf(format);
     EXPECT_NEAR(static_cast<double>((*made)->Usage().physical_bytes), scheme,
                 0.03 * scheme)
-        << NameOf(spec.key_format);
+        << NameOf(format);
   }
 }
 
@@ -107,7 +108,7 @@ constexpr bool kQuarantine = false;
 // every other layer forgets.
 TEST(Memory, AWindowsResidentBytesAreFlat) {
   for (const KvFormat format : {KvFormat::kF16, KvFormat::kInt4}) {
-    KvSpec spec{.n_kv_layers = 2, .n_kv_heads = 1, .head_dim = 128};
+    KvSpec spec(UniformKv{.n_layers = 2, .n_heads = 1, .head_dim = 128});
     spec.SetFormat(format);
     auto made = MakeInPlaceSequence(spec, 20, false,
                                     {.windows = {512, 512}, .sink_tokens = 4});
@@ -129,7 +130,7 @@ TEST(Memory, AWindowsResidentBytesAreFlat) {
 }
 
 TEST(Memory, LayersWithAWindowGiveTheirPartOfABlockBack) {
-  KvSpec spec{.n_kv_layers = 6, .n_kv_heads = 2, .head_dim = 128};
+  KvSpec spec(UniformKv{.n_layers = 6, .n_heads = 2, .head_dim = 128});
   spec.SetFormat(KvFormat::kF16);
   auto made = MakeInPlaceSequence(spec, 70, false,
                                   {.windows = {128, 128, 0, 128, 128, 0}});

@@ -7,14 +7,12 @@ namespace hearth {
 BlockTable::BlockTable(const KvSpec& spec, KvRetention retention)
     : layout_(spec, spec.block_tokens),
       block_tokens_(spec.block_tokens),
-      n_layers_(spec.n_kv_layers),
+      n_layers_(spec.n_layers()),
       retention_(std::move(retention)),
       n_sink_blocks_((retention_.sink_tokens + spec.block_tokens - 1) /
                      spec.block_tokens),
-      windowed_(std::any_of(retention_.windows.begin(),
-                            retention_.windows.end(),
-                            [](int w) { return w > 0; })),
-      released_(static_cast<std::size_t>(spec.n_kv_layers), n_sink_blocks_) {}
+      windowed_(retention_.windowed()),
+      released_(spec.layers.size(), n_sink_blocks_) {}
 
 void BlockTable::Truncate(int n_blocks) {
   blocks_.resize(static_cast<std::size_t>(n_blocks));
@@ -48,9 +46,10 @@ void BlockTable::DiscardLayers(int block,
       ++end;
     }
     if (end > layer) {
-      At(block)->Discard(
-          layout_.layer_offset(layer),
-          layout_.layer_offset(end) - layout_.layer_offset(layer));
+      const std::size_t begins = layout_.offset(layer);
+      const std::size_t ends =
+          end < n_layers_ ? layout_.offset(end) : layout_.block_bytes();
+      At(block)->Discard(begins, ends - begins);
     }
     layer = end + 1;
   }
@@ -117,7 +116,7 @@ std::size_t BlockTable::HeldBytes(bool mapped) const {
     for (int layer = 0; layer < n_layers_; ++layer) {
       const int released = released_[static_cast<std::size_t>(layer)];
       if (block < n_sink_blocks_ || released <= block) {
-        n += layout_.layer_bytes();
+        n += layout_.layer(layer).bytes();
       }
     }
   }

@@ -15,11 +15,7 @@ namespace {
 class ConcatSequence final : public KvSequence {
  public:
   ConcatSequence(const KvSpec& spec, int n_tokens_max)
-      : spec_(spec),
-        one_layer_(OneLayer(spec)),
-        full_(one_layer_, spec.block_tokens),
-        n_tokens_max_(n_tokens_max),
-        layers_(static_cast<std::size_t>(spec.n_kv_layers)) {}
+      : spec_(spec), n_tokens_max_(n_tokens_max), layers_(spec.layers.size()) {}
 
   const KvSpec& spec() const override { return spec_; }
   int n_tokens() const override { return n_tokens_; }
@@ -41,27 +37,30 @@ class ConcatSequence final : public KvSequence {
   void WriteHead(int kv_layer, int kv_head, const float* keys,
                  const float* values, std::int64_t row_stride) override {
     const Kernels& kernels = ActiveKernels();
+    const KvLayer& shape = spec_.layer(kv_layer);
     Layer& layer = layers_[static_cast<std::size_t>(kv_layer)];
     for (int t = 0; t < n_new_; ++t) {
       const int position = n_tokens_ + t;
       const int block = position / spec_.block_tokens;
       const int slot = position % spec_.block_tokens;
-      const KvLayout layout(one_layer_, Stride(layer.n_tokens, block));
-      std::byte* bytes = layer.bytes.data() + BlockOffset(block);
-      kernels.store_key(spec_.key_format, keys + t * row_stride, spec_.head_dim,
-                        bytes + layout.key_tile(0, kv_head), layout.stride(),
+      const KvLayerLayout layout(shape, Stride(layer.n_tokens, block));
+      std::byte* bytes = layer.bytes.data() + BlockOffset(kv_layer, block);
+      kernels.store_key(shape.key_format, keys + t * row_stride, shape.key_dim,
+                        bytes + layout.key_tile(kv_head), layout.stride(),
                         slot);
-      kernels.store_value(spec_.value_format, values + t * row_stride,
-                          spec_.head_dim, bytes + layout.value_tile(0, kv_head),
+      if (values == nullptr) continue;
+      kernels.store_value(shape.value_format, values + t * row_stride,
+                          shape.value_dim, bytes + layout.value_tile(kv_head),
                           slot);
     }
   }
 
   KvTile Tile(int kv_layer, int kv_head, int block) const override {
     const Layer& layer = layers_[static_cast<std::size_t>(kv_layer)];
-    const KvLayout layout(one_layer_, Stride(layer.n_tokens, block));
-    const std::byte* bytes = layer.bytes.data() + BlockOffset(block);
-    return layout.TileAt(bytes, 0, kv_head, layout.stride());
+    const KvLayerLayout layout(spec_.layer(kv_layer),
+                               Stride(layer.n_tokens, block));
+    const std::byte* bytes = layer.bytes.data() + BlockOffset(kv_layer, block);
+    return layout.TileAt(bytes, kv_head, layout.stride());
   }
   KvTile OwnTile(int kv_layer, int kv_head, int block) const override {
     return Tile(kv_layer, kv_head, block);
@@ -77,7 +76,7 @@ class ConcatSequence final : public KvSequence {
     HEARTH_CHECK(n_tokens >= 0 && n_tokens <= n_tokens_);
     n_tokens_ = n_tokens;
     n_new_ = 0;
-    for (int layer = 0; layer < spec_.n_kv_layers; ++layer) {
+    for (int layer = 0; layer < spec_.n_layers(); ++layer) {
       Resize(layer, n_tokens);
     }
   }
@@ -93,12 +92,12 @@ class ConcatSequence final : public KvSequence {
     HEARTH_CHECK(payload.size() == stored.block_bytes());
     HEARTH_TRY(Extend(n_tokens));
     const int block = n_tokens_ / spec_.block_tokens;
-    for (int layer = 0; layer < spec_.n_kv_layers; ++layer) {
+    for (int layer = 0; layer < spec_.n_layers(); ++layer) {
       Resize(layer, n_tokens_ + n_tokens);
       std::memcpy(layers_[static_cast<std::size_t>(layer)].bytes.data() +
-                      BlockOffset(block),
-                  payload.data() + stored.layer_offset(layer),
-                  stored.layer_bytes());
+                      BlockOffset(layer, block),
+                  payload.data() + stored.offset(layer),
+                  stored.layer(layer).bytes());
     }
     Commit();
     return {};
@@ -108,14 +107,15 @@ class ConcatSequence final : public KvSequence {
   BlockImage Image(int block, int n) const override {
     HEARTH_CHECK(n >= 1 && n <= spec_.block_tokens &&
                  block * spec_.block_tokens + n <= n_tokens_);
-    const KvLayout from(one_layer_, Stride(n_tokens_, block));
     const KvLayout to(spec_, n);
     auto copy = std::make_shared<std::vector<std::byte>>(to.block_bytes());
-    for (int layer = 0; layer < spec_.n_kv_layers; ++layer) {
-      CopyLayerTokens(one_layer_, from,
+    for (int layer = 0; layer < spec_.n_layers(); ++layer) {
+      const KvLayerLayout from(spec_.layer(layer), Stride(n_tokens_, block));
+      CopyLayerTokens(spec_.layer(layer), from,
                       layers_[static_cast<std::size_t>(layer)].bytes.data() +
-                          BlockOffset(block),
-                      to, copy->data() + to.layer_offset(layer), n);
+                          BlockOffset(layer, block),
+                      0, to.layer(layer), copy->data() + to.offset(layer), 0,
+                      n);
     }
     return {ByteSpan(*copy), n, copy};
   }
@@ -138,15 +138,12 @@ class ConcatSequence final : public KvSequence {
     int n_tokens = 0;
   };
 
-  static KvSpec OneLayer(KvSpec spec) {
-    spec.n_kv_layers = 1;
-    return spec;
-  }
   int Stride(int n_tokens, int block) const {
     return std::min(spec_.block_tokens, n_tokens - block * spec_.block_tokens);
   }
-  std::size_t BlockOffset(int block) const {
-    return static_cast<std::size_t>(block) * full_.layer_bytes();
+  std::size_t BlockOffset(int kv_layer, int block) const {
+    const KvLayerLayout full(spec_.layer(kv_layer), spec_.block_tokens);
+    return static_cast<std::size_t>(block) * full.bytes();
   }
 
   // The copy at every append that this mode exists to show.
@@ -155,25 +152,26 @@ class ConcatSequence final : public KvSequence {
     if (layer.n_tokens == n_tokens) return;
     const int n_full = n_tokens / spec_.block_tokens;
     const int n_tail = n_tokens % spec_.block_tokens;
-    std::size_t size = BlockOffset(n_full);
-    if (n_tail > 0) size += KvLayout(one_layer_, n_tail).layer_bytes();
+    const KvLayer& shape = spec_.layer(kv_layer);
+    std::size_t size = BlockOffset(kv_layer, n_full);
+    if (n_tail > 0) size += KvLayerLayout(shape, n_tail).bytes();
     std::vector<std::byte> grown(size);
     const int n_kept = std::min(n_tokens, layer.n_tokens);
     for (int block = 0; block * spec_.block_tokens < n_kept; ++block) {
       const int n =
           std::min(spec_.block_tokens, n_kept - block * spec_.block_tokens);
-      const KvLayout from(one_layer_, Stride(layer.n_tokens, block));
-      const KvLayout to(one_layer_, Stride(n_tokens, block));
-      CopyLayerTokens(one_layer_, from, layer.bytes.data() + BlockOffset(block),
-                      to, grown.data() + BlockOffset(block), n);
+      const std::size_t at = BlockOffset(kv_layer, block);
+      CopyLayerTokens(shape,
+                      KvLayerLayout(shape, Stride(layer.n_tokens, block)),
+                      layer.bytes.data() + at, 0,
+                      KvLayerLayout(shape, Stride(n_tokens, block)),
+                      grown.data() + at, 0, n);
     }
     layer.bytes = std::move(grown);
     layer.n_tokens = n_tokens;
   }
 
   KvSpec spec_;
-  KvSpec one_layer_;
-  KvLayout full_;
   int n_tokens_max_;
   std::vector<Layer> layers_;
   int n_tokens_ = 0;

@@ -25,7 +25,7 @@ class InPlaceSequence final : public KvSequence {
         pool_(std::move(pool)),
         table_(spec, retention),
         tails_(std::move(tails)),
-        layer_tokens_(static_cast<std::size_t>(spec.n_kv_layers), 0) {}
+        layer_tokens_(spec.layers.size(), 0) {}
 
   const KvSpec& spec() const override { return spec_; }
   int n_tokens() const override { return n_tokens_; }
@@ -73,16 +73,20 @@ class InPlaceSequence final : public KvSequence {
       return;
     }
     const Kernels& kernels = ActiveKernels();
+    const KvLayer& shape = spec_.layer(kv_layer);
+    const KvLayerLayout& layout = layout_.layer(kv_layer);
     for (int t = 0; t < n_new_; ++t) {
       const int position = n_tokens_ + t;
       const int slot = position % spec_.block_tokens;
-      std::byte* block = table_.At(position / spec_.block_tokens)->writable();
-      kernels.store_key(spec_.key_format, keys + t * row_stride, spec_.head_dim,
-                        block + layout_.key_tile(kv_layer, kv_head),
-                        spec_.block_tokens, slot);
-      kernels.store_value(spec_.value_format, values + t * row_stride,
-                          spec_.head_dim,
-                          block + layout_.value_tile(kv_layer, kv_head), slot);
+      std::byte* layer = table_.At(position / spec_.block_tokens)->writable() +
+                         layout_.offset(kv_layer);
+      kernels.store_key(shape.key_format, keys + t * row_stride, shape.key_dim,
+                        layer + layout.key_tile(kv_head), spec_.block_tokens,
+                        slot);
+      if (values == nullptr) continue;
+      kernels.store_value(shape.value_format, values + t * row_stride,
+                          shape.value_dim, layer + layout.value_tile(kv_head),
+                          slot);
     }
   }
 
@@ -193,17 +197,19 @@ class InPlaceSequence final : public KvSequence {
 
   KvUsage Usage() const override {
     KvUsage usage;
-    KvSpec layer = spec_;
-    layer.n_kv_layers = 1;
-    for (int i = 0; i < spec_.n_kv_layers; ++i) {
+    const bool quantised = spec_.quantised();
+    const auto n = static_cast<std::uint64_t>(spec_.block_tokens);
+    for (int i = 0; i < spec_.n_layers(); ++i) {
+      const std::uint64_t full_bytes =
+          spec_.layer(i).full_bytes(spec_.block_tokens);
       // Of a window, the newest tokens: its full blocks and the tail.
       const int n_seen = table_.SeenTokens(i, n_tokens_);
       const int n_tail = std::min(n_seen, n_tokens_ % spec_.block_tokens);
       usage.logical_bytes +=
-          static_cast<std::uint64_t>(n_seen - n_tail) *
-              layer.full_block_bytes() /
-              static_cast<std::uint64_t>(spec_.block_tokens) +
-          static_cast<std::uint64_t>(n_tail) * layer.tail_bytes_per_token();
+          static_cast<std::uint64_t>(n_seen - n_tail) * full_bytes / n +
+          static_cast<std::uint64_t>(n_tail) *
+              (quantised ? spec_.layer(i).float_bytes()
+                         : (full_bytes + n - 1) / n);
     }
     usage.mapped_bytes = table_.HeldBytes(/*mapped=*/true);
     usage.physical_bytes = pool_.preallocated()
@@ -212,7 +218,7 @@ class InPlaceSequence final : public KvSequence {
     usage.physical_bytes += usage.mapped_bytes + tails_.held_bytes();
     usage.populated_layers = static_cast<int>(
         std::count_if(layer_tokens_.begin(), layer_tokens_.end(),
-                      [](int n) { return n > 0; }));
+                      [](int held) { return held > 0; }));
     return usage;
   }
 
@@ -235,17 +241,19 @@ class InPlaceSequence final : public KvSequence {
     const Kernels& kernels = ActiveKernels();
     const int n = spec_.block_tokens;
     const KvTile tile = tails_.TileOf(kv_layer, kv_head, block, n);
-    std::byte* out = table_.At(block)->writable();
+    const KvLayer& shape = spec_.layer(kv_layer);
+    const KvLayerLayout& layout = layout_.layer(kv_layer);
+    std::byte* out = table_.At(block)->writable() + layout_.offset(kv_layer);
     const auto floats = [](const std::byte* p) {
       return reinterpret_cast<const float*>(p);
     };
-    kernels.seal_rows(spec_.key_format, floats(tile.keys), spec_.head_dim, n,
-                      out + layout_.key_tile(kv_layer, kv_head),
-                      out + layout_.key_params(kv_layer, kv_head));
-    kernels.seal_rows(spec_.value_format, floats(tile.values), n,
-                      spec_.head_dim,
-                      out + layout_.value_tile(kv_layer, kv_head),
-                      out + layout_.value_params(kv_layer, kv_head));
+    kernels.seal_rows(shape.key_format, floats(tile.keys), shape.key_dim, n,
+                      out + layout.key_tile(kv_head),
+                      out + layout.key_params(kv_head));
+    if (shape.value_dim == 0) return;
+    kernels.seal_rows(shape.value_format, floats(tile.values), n,
+                      shape.value_dim, out + layout.value_tile(kv_head),
+                      out + layout.value_params(kv_head));
   }
 
   KvSpec spec_;
@@ -265,9 +273,7 @@ class InPlaceSequence final : public KvSequence {
 Result<std::unique_ptr<KvSequence>> MakeInPlaceSequence(
     const KvSpec& spec, int n_blocks, bool preallocate,
     const KvRetention& retention, int n_spare) {
-  const bool whole =
-      std::all_of(retention.windows.begin(), retention.windows.end(),
-                  [](int window) { return window == 0; });
+  const bool whole = !retention.windowed();
   HEARTH_ASSIGN(
       BlockPool pool,
       BlockPool::Reserve(KvLayout(spec, spec.block_tokens).block_bytes(),

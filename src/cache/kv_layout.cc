@@ -5,77 +5,83 @@
 namespace hearth {
 namespace {
 
-// 2: keys and values may differ in format, and rows may have scales.
-constexpr std::uint32_t kLayoutVersion = 2;
-
 std::size_t PadTo64(std::size_t n) { return (n + 63) / 64 * 64; }
 
-bool KeepsFormats(const KvSpec& spec, int stride) {
-  return !spec.quantised() || stride == spec.block_tokens;
+KvLayer AsFloats(KvLayer layer) {
+  layer.key_format = layer.value_format = KvFormat::kF32;
+  return layer;
 }
 
 }  // namespace
 
-Digest FormatId(const KvSpec& spec) {
-  return Sha256()
-      .Field("hearth kv format")
-      .Field(std::uint64_t{kLayoutVersion})
-      .Field(static_cast<std::uint64_t>(spec.key_format))
-      .Field(static_cast<std::uint64_t>(spec.value_format))
-      .Field(static_cast<std::uint64_t>(spec.n_kv_layers))
-      .Field(static_cast<std::uint64_t>(spec.n_kv_heads))
-      .Field(static_cast<std::uint64_t>(spec.head_dim))
-      .Field(static_cast<std::uint64_t>(spec.block_tokens))
-      .Finish();
-}
-
-KvLayout::KvLayout(const KvSpec& spec, int stride)
-    : KvLayout(
-          spec, stride,
-          KeepsFormats(spec, stride) ? spec.key_format : KvFormat::kF32,
-          KeepsFormats(spec, stride) ? spec.value_format : KvFormat::kF32) {}
-
-KvLayout KvLayout::Tail(const KvSpec& spec) {
-  const bool quantised = spec.quantised();
-  return KvLayout(spec, spec.block_tokens,
-                  quantised ? KvFormat::kF32 : spec.key_format,
-                  quantised ? KvFormat::kF32 : spec.value_format);
-}
-
-KvLayout::KvLayout(const KvSpec& spec, int stride, KvFormat key_format,
-                   KvFormat value_format)
+KvLayerLayout::KvLayerLayout(const KvLayer& layer, int stride)
     : stride_(stride),
-      key_format_(key_format),
-      value_format_(value_format),
-      n_kv_layers_(static_cast<std::size_t>(spec.n_kv_layers)) {
-  HEARTH_CHECK(stride >= 1 && spec.n_kv_layers >= 1 && spec.n_kv_heads >= 1 &&
-               spec.head_dim >= 1);
-  const auto n_heads = static_cast<std::size_t>(spec.n_kv_heads);
-  const std::int64_t dim = spec.head_dim;
+      key_format_(layer.key_format),
+      value_format_(layer.value_format) {
+  HEARTH_CHECK(stride >= 1 && layer.n_heads >= 1 && layer.key_dim >= 1 &&
+               layer.value_dim >= 0);
+  const auto n_heads = static_cast<std::size_t>(layer.n_heads);
   key_row_bytes_ =
-      static_cast<std::size_t>(dim * KvRowBytes(key_format, stride));
-  value_row_bytes_ =
-      static_cast<std::size_t>(stride * KvRowBytes(value_format, dim));
-  key_bytes_ =
-      key_row_bytes_ + static_cast<std::size_t>(KvParamBytes(key_format, dim));
-  value_bytes_ = value_row_bytes_ +
-                 static_cast<std::size_t>(KvParamBytes(value_format, stride));
+      static_cast<std::size_t>(layer.key_dim * KvRowBytes(key_format_, stride));
+  key_bytes_ = key_row_bytes_ + static_cast<std::size_t>(
+                                    KvParamBytes(key_format_, layer.key_dim));
   keys_bytes_ = PadTo64(n_heads * key_bytes_);
-  layer_bytes_ = keys_bytes_ + PadTo64(n_heads * value_bytes_);
+  value_row_bytes_ = static_cast<std::size_t>(
+      stride * KvRowBytes(value_format_, layer.value_dim));
+  value_bytes_ = 0;
+  if (layer.value_dim > 0) {
+    value_bytes_ = value_row_bytes_ + static_cast<std::size_t>(
+                                          KvParamBytes(value_format_, stride));
+  }
+  bytes_ = keys_bytes_ + PadTo64(n_heads * value_bytes_);
 }
 
-KvTile KvLayout::TileAt(const std::byte* block, int layer, int head,
-                        int n_tokens) const {
+KvTile KvLayerLayout::TileAt(const std::byte* layer, int head,
+                             int n_tokens) const {
   KvTile tile;
-  tile.keys = block + key_tile(layer, head);
-  tile.values = block + value_tile(layer, head);
+  tile.keys = layer + key_tile(head);
   tile.key_format = key_format_;
+  tile.key_params = layer + key_params(head);
+  if (value_bytes_ > 0) {
+    tile.values = layer + value_tile(head);
+    tile.value_params = layer + value_params(head);
+  }
   tile.value_format = value_format_;
-  tile.key_params = block + key_params(layer, head);
-  tile.value_params = block + value_params(layer, head);
   tile.n_tokens = n_tokens;
   tile.stride = stride_;
   return tile;
+}
+
+KvLayout::KvLayout(const KvSpec& spec, int stride)
+    : KvLayout(spec, stride,
+               /*as_floats=*/spec.quantised() && stride != spec.block_tokens) {}
+
+KvLayout KvLayout::Tail(const KvSpec& spec) {
+  return KvLayout(spec, spec.block_tokens, /*as_floats=*/spec.quantised());
+}
+
+KvLayout::KvLayout(const KvSpec& spec, int stride, bool as_floats)
+    : stride_(stride) {
+  HEARTH_CHECK(!spec.layers.empty());
+  layers_.reserve(spec.layers.size());
+  for (const KvLayer& layer : spec.layers) {
+    const KvLayerLayout layout(as_floats ? AsFloats(layer) : layer, stride);
+    layers_.push_back({layout, block_bytes_});
+    block_bytes_ += layout.bytes();
+  }
+}
+
+std::vector<KvPart> KvLayout::Parts() const {
+  std::vector<KvPart> parts;
+  for (int i = 0; i < n_layers(); ++i) {
+    const std::size_t keys = layer(i).keys_bytes();
+    const std::size_t values = layer(i).bytes() - keys;
+    parts.push_back({KvPart::Kind::kKeys, i, offset(i), keys});
+    if (values > 0) {
+      parts.push_back({KvPart::Kind::kValues, i, offset(i) + keys, values});
+    }
+  }
+  return parts;
 }
 
 }  // namespace hearth

@@ -10,12 +10,18 @@
 namespace hearth {
 namespace {
 
-constexpr KvSpec kSpec{.n_kv_layers = 3,
-                       .n_kv_heads = 2,
-                       .head_dim = 5,
-                       .key_format = KvFormat::kF32,
-                       .value_format = KvFormat::kF32,
-                       .block_tokens = 16};
+const KvSpec kSpec(UniformKv{
+    .n_layers = 3, .n_heads = 2, .head_dim = 5, .block_tokens = 16});
+
+// Layers of their own shapes: two of keys and values, one of keys alone.
+KvSpec Mixed() {
+  KvSpec spec;
+  spec.layers = {{.n_heads = 2, .key_dim = 5, .value_dim = 5},
+                 {.n_heads = 1, .key_dim = 9, .value_dim = 0},
+                 {.n_heads = 3, .key_dim = 4, .value_dim = 7}};
+  spec.block_tokens = 16;
+  return spec;
+}
 
 std::unique_ptr<KvSequence> InPlace(const KvSpec& spec, int n_blocks,
                                     bool preallocate = false) {
@@ -38,21 +44,20 @@ Result<void> Append(KvSequence& seq, const std::vector<int>& tags) {
   const KvSpec& spec = seq.spec();
   const int n = static_cast<int>(tags.size());
   HEARTH_TRY(seq.Extend(n));
-  const int row = spec.n_kv_heads * spec.head_dim;
-  for (int layer = 0; layer < spec.n_kv_layers; ++layer) {
-    std::vector<float> k, v;
-    for (const int tag : tags) {
-      for (int head = 0; head < spec.n_kv_heads; ++head) {
-        for (int d = 0; d < spec.head_dim; ++d) {
+  for (int layer = 0; layer < spec.n_layers(); ++layer) {
+    const KvLayer& shape = spec.layer(layer);
+    const int row = std::max(shape.key_dim, shape.value_dim);
+    seq.BeginLayer(layer);
+    for (int head = 0; head < shape.n_heads; ++head) {
+      std::vector<float> k, v;
+      for (const int tag : tags) {
+        for (int d = 0; d < row; ++d) {
           k.push_back(KeyOf(tag, layer, head, d));
           v.push_back(ValueOf(tag, layer, head, d));
         }
       }
-    }
-    seq.BeginLayer(layer);
-    for (int head = 0; head < spec.n_kv_heads; ++head) {
-      seq.WriteHead(layer, head, k.data() + head * spec.head_dim,
-                    v.data() + head * spec.head_dim, row);
+      seq.WriteHead(layer, head, k.data(),
+                    shape.value_dim == 0 ? nullptr : v.data(), row);
     }
   }
   seq.Commit();
@@ -67,19 +72,23 @@ float At(const std::byte* tile, std::size_t index) {
 void ExpectHolds(const KvSequence& seq, const std::vector<int>& tags) {
   const KvSpec& spec = seq.spec();
   ASSERT_EQ(seq.n_tokens(), static_cast<int>(tags.size()));
-  for (int layer = 0; layer < spec.n_kv_layers; ++layer) {
-    for (int head = 0; head < spec.n_kv_heads; ++head) {
+  for (int layer = 0; layer < spec.n_layers(); ++layer) {
+    const KvLayer& shape = spec.layer(layer);
+    for (int head = 0; head < shape.n_heads; ++head) {
       for (int t = 0; t < seq.n_tokens(); ++t) {
         const KvTile tile = seq.Tile(layer, head, t / spec.block_tokens);
         const int slot = t % spec.block_tokens;
         ASSERT_LT(slot, tile.n_tokens);
-        for (int d = 0; d < spec.head_dim; ++d) {
-          const int tag = tags[static_cast<std::size_t>(t)];
+        const int tag = tags[static_cast<std::size_t>(t)];
+        for (int d = 0; d < shape.key_dim; ++d) {
           ASSERT_EQ(
               At(tile.keys, static_cast<std::size_t>(d * tile.stride + slot)),
               KeyOf(tag, layer, head, d));
+        }
+        ASSERT_EQ(tile.values == nullptr, shape.value_dim == 0);
+        for (int d = 0; d < shape.value_dim; ++d) {
           ASSERT_EQ(At(tile.values,
-                       static_cast<std::size_t>(slot * spec.head_dim + d)),
+                       static_cast<std::size_t>(slot * shape.value_dim + d)),
                     ValueOf(tag, layer, head, d));
         }
       }
@@ -101,8 +110,9 @@ TEST(KvSequence, RandomAppendsRewindsAndForksEqualAPlainList) {
       std::vector<int> tags;
     };
     std::vector<Case> cases;
+    const KvSpec spec = seed % 3 == 0 ? Mixed() : kSpec;
     cases.push_back(
-        {seed % 2 == 0 ? InPlace(kSpec, 12) : MakeConcatSequence(kSpec, 160),
+        {seed % 2 == 0 ? InPlace(spec, 12) : MakeConcatSequence(spec, 160),
          {}});
     int next_tag = 0;
     for (int step = 0; step < 60; ++step) {
@@ -139,30 +149,29 @@ TEST(KvSequence, RandomAppendsRewindsAndForksEqualAPlainList) {
 }
 
 TEST(KvSequence, StoredImagesComeBackInEitherGrowth) {
-  for (const bool from_concat : {false, true}) {
-    for (const bool to_concat : {false, true}) {
-      auto source =
-          from_concat ? MakeConcatSequence(kSpec, 64) : InPlace(kSpec, 8);
-      ASSERT_TRUE(Append(*source, Range(0, 37)).ok());
-      auto target =
-          to_concat ? MakeConcatSequence(kSpec, 64) : InPlace(kSpec, 8);
-      for (int block = 0; block < source->n_blocks(); ++block) {
-        const int n = std::min(16, 37 - block * 16);
-        const BlockImage image = source->Image(block, n);
-        ASSERT_TRUE(target->AppendStored(image.payload, n, image.owner).ok());
-      }
-      ExpectHolds(*target, Range(0, 37));
-      // A restored sequence goes on like any other: the partial block and the
-      // mapped ones alike.
-      ASSERT_TRUE(Append(*target, Range(37, 50)).ok());
-      ExpectHolds(*target, Range(0, 50));
-      target->Rewind(20);
-      ASSERT_TRUE(Append(*target, Range(900, 905)).ok());
-      auto tags = Range(0, 20);
-      for (const int tag : Range(900, 905)) tags.push_back(tag);
-      ExpectHolds(*target, tags);
-      ExpectHolds(*source, Range(0, 37));
+  for (int ways = 0; ways < 8; ++ways) {
+    const KvSpec spec = (ways & 4) != 0 ? Mixed() : kSpec;
+    auto source =
+        (ways & 1) != 0 ? MakeConcatSequence(spec, 64) : InPlace(spec, 8);
+    ASSERT_TRUE(Append(*source, Range(0, 37)).ok());
+    auto target =
+        (ways & 2) != 0 ? MakeConcatSequence(spec, 64) : InPlace(spec, 8);
+    for (int block = 0; block < source->n_blocks(); ++block) {
+      const int n = std::min(16, 37 - block * 16);
+      const BlockImage image = source->Image(block, n);
+      ASSERT_TRUE(target->AppendStored(image.payload, n, image.owner).ok());
     }
+    ExpectHolds(*target, Range(0, 37));
+    // A restored sequence goes on like any other: the partial block and the
+    // mapped ones alike.
+    ASSERT_TRUE(Append(*target, Range(37, 50)).ok());
+    ExpectHolds(*target, Range(0, 50));
+    target->Rewind(20);
+    ASSERT_TRUE(Append(*target, Range(900, 905)).ok());
+    auto tags = Range(0, 20);
+    for (const int tag : Range(900, 905)) tags.push_back(tag);
+    ExpectHolds(*target, tags);
+    ExpectHolds(*source, Range(0, 37));
   }
 }
 
@@ -213,8 +222,8 @@ TEST(KvSequence, ConcatGrowsByExactlyTheTokens) {
 // The seed's four worked examples (T = 1024, fp32).
 TEST(KvSpec, BytesEqualTheSeedsWorkedExamples) {
   const auto mib_of = [](int layers, int kv_heads, int head_dim) {
-    const KvSpec spec{
-        .n_kv_layers = layers, .n_kv_heads = kv_heads, .head_dim = head_dim};
+    const KvSpec spec(UniformKv{
+        .n_layers = layers, .n_heads = kv_heads, .head_dim = head_dim});
     return spec.bytes_per_token() * 1024 >> 20;
   };
   EXPECT_EQ(mib_of(32, 32, 128), 1024u);  // Llama-3 shape without GQA
@@ -232,20 +241,32 @@ TEST(FormatId, EveryFieldCounts) {
   s.block_tokens = 32;
   EXPECT_NE(FormatId(s), base);
   s = kSpec;
-  s.n_kv_heads = 1;
+  s.layers.pop_back();
   EXPECT_NE(FormatId(s), base);
+  const auto differs = [&](auto change) {
+    KvSpec all = kSpec, one = kSpec;
+    for (KvLayer& layer : all.layers) change(layer);
+    change(one.layers[1]);
+    EXPECT_NE(FormatId(all), base);
+    EXPECT_NE(FormatId(one), base);
+    EXPECT_NE(FormatId(one), FormatId(all));
+  };
+  differs([](KvLayer& layer) { layer.n_heads = 1; });
+  differs([](KvLayer& layer) { layer.key_dim = layer.value_dim = 6; });
+  differs([](KvLayer& layer) { layer.key_dim = 6; });
+  differs([](KvLayer& layer) { layer.value_dim = 0; });
+  differs([](KvLayer& layer) { layer.key_format = KvFormat::kInt8; });
   s = kSpec;
-  s.head_dim = 6;
-  EXPECT_NE(FormatId(s), base);
-  s = kSpec;
-  s.n_kv_layers = 2;
-  EXPECT_NE(FormatId(s), base);
+  s.states = {{.dims = {4, 6}}};
+  const Digest with_state = FormatId(s);
+  EXPECT_NE(with_state, base);
+  s.states = {{.dims = {6, 4}}};
+  EXPECT_NE(FormatId(s), with_state);
 }
 
 KvSpec Quantised() {
   KvSpec s = kSpec;
-  s.key_format = KvFormat::kInt8;
-  s.value_format = KvFormat::kInt4;
+  s.SetFormats(KvFormat::kInt8, KvFormat::kInt4);
   return s;
 }
 

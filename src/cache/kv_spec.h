@@ -1,7 +1,10 @@
-// What a model's KV cache consists of: the shape that all sizes follow from.
+// What a sequence of a model carries: the shapes that all sizes follow from.
+// Two kinds of parts: keys and values, of which every token has its own, and
+// states, of which a sequence has one, at its newest position.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/hash.h"
@@ -11,56 +14,79 @@ namespace hearth {
 
 inline constexpr int kDefaultBlockTokens = 64;
 
-struct KvSpec {
-  int n_kv_layers = 0;  // layers that own keys and values
-  int n_kv_heads = 0;   // never the query heads
-  int head_dim = 0;     // of keys and of values
-  // Of full blocks. When one of the two is quantised, the tokens of a block
-  // that is not full yet are kept in fp32: KIVI's full-precision residual.
+// What one layer keeps of every token.
+struct KvLayer {
+  int n_heads = 0;    // KV heads, never the query heads
+  int key_dim = 0;    // numbers in one head's key
+  int value_dim = 0;  // numbers in its value; 0: keys without values (MLA)
+  // Of full blocks.
   KvFormat key_format = KvFormat::kF32;
   KvFormat value_format = KvFormat::kF32;
-  int block_tokens = kDefaultBlockTokens;  // a multiple of 16
 
-  void SetFormat(KvFormat both) { key_format = value_format = both; }
   bool quantised() const {
     return IsQuantised(key_format) || IsQuantised(value_format);
   }
+  // Bytes in a full block of `n` tokens without padding, scales included.
+  std::uint64_t full_bytes(int n) const;
+  // Bytes of one token in fp32.
+  std::uint64_t float_bytes() const {
+    return static_cast<std::uint64_t>(n_heads) *
+           static_cast<std::uint64_t>(4 * (key_dim + value_dim));
+  }
+
+  friend bool operator==(const KvLayer&, const KvLayer&) = default;
+};
+
+// What one layer keeps at a position, however many tokens stand before it: the
+// matrix of a recurrent layer, the last inputs of a short convolution. Numbers
+// in fp32.
+struct StateShape {
+  std::vector<int> dims;  // outermost first, all positive
+  friend bool operator==(const StateShape&, const StateShape&) = default;
+};
+
+// A spec whose layers are all alike, as most models have it.
+struct UniformKv {
+  int n_layers = 0;
+  int n_heads = 0;
+  int head_dim = 0;  // of keys and of values
+  KvFormat key_format = KvFormat::kF32;
+  KvFormat value_format = KvFormat::kF32;
+  int block_tokens = kDefaultBlockTokens;
+};
+
+struct KvSpec {
+  std::vector<KvLayer> layers;     // that own keys, in the model's order
+  std::vector<StateShape> states;  // in the model's order; most models: none
+  int block_tokens = kDefaultBlockTokens;  // a multiple of 16
+
+  KvSpec() = default;
+  KvSpec(const UniformKv& all);
+  // What all layers have in common; nothing when they differ, when keys and
+  // values do in size, or when there are states.
+  std::optional<UniformKv> uniform() const;
+
+  int n_layers() const { return static_cast<int>(layers.size()); }
+  const KvLayer& layer(int i) const {
+    return layers[static_cast<std::size_t>(i)];
+  }
+  void SetFormats(KvFormat keys, KvFormat values);
+  void SetFormat(KvFormat both) { SetFormats(both, both); }
+  // When a layer is quantised, the tokens of a block that is not full yet are
+  // kept in fp32, in all layers: KIVI's full-precision residual.
+  bool quantised() const;
 
   // Bytes of a full block without padding, scales included.
-  std::uint64_t full_block_bytes() const {
-    const std::int64_t keys = head_dim * KvRowBytes(key_format, block_tokens) +
-                              KvParamBytes(key_format, head_dim);
-    const std::int64_t values =
-        block_tokens * KvRowBytes(value_format, head_dim) +
-        KvParamBytes(value_format, block_tokens);
-    return tiles() * static_cast<std::uint64_t>(keys + values);
-  }
+  std::uint64_t full_block_bytes() const;
   // Bytes that one token's keys and values take in a full block, over all
   // layers; rounded up.
-  std::uint64_t bytes_per_token() const {
-    const auto n = static_cast<std::uint64_t>(block_tokens);
-    return (full_block_bytes() + n - 1) / n;
-  }
+  std::uint64_t bytes_per_token() const;
   // The same for a token of a block that is not full.
-  std::uint64_t tail_bytes_per_token() const {
-    return quantised() ? tiles() * static_cast<std::uint64_t>(8 * head_dim)
-                       : bytes_per_token();
-  }
+  std::uint64_t tail_bytes_per_token() const;
   // Bytes that `n` tokens take, over all layers.
-  std::uint64_t BytesOf(int n_tokens) const {
-    const int n_full = n_tokens / block_tokens;
-    return static_cast<std::uint64_t>(n_full) * full_block_bytes() +
-           static_cast<std::uint64_t>(n_tokens % block_tokens) *
-               tail_bytes_per_token();
-  }
+  std::uint64_t BytesOf(int n_tokens) const;
 
   friend bool operator==(const KvSpec&, const KvSpec&) = default;
-
- private:
-  std::uint64_t tiles() const {
-    return static_cast<std::uint64_t>(n_kv_layers) *
-           static_cast<std::uint64_t>(n_kv_heads);
-  }
 };
 
 // Which tokens later positions still look at. What they do not, a sequence lets
@@ -70,10 +96,12 @@ struct KvRetention {
   // all, in every layer.
   std::vector<int> windows;
   int sink_tokens = 0;  // these first ones are kept in every layer
+
+  bool windowed() const;
 };
 
-// Identity of the stored bytes' layout: formats, shape, block_tokens and layout
-// version. Two specs with one id have interchangeable blocks.
+// Identity of the stored bytes' layout: formats, shapes, block_tokens and
+// layout version. Two specs with one id have interchangeable blocks.
 Digest FormatId(const KvSpec& spec);
 
 }  // namespace hearth

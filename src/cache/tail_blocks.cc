@@ -16,7 +16,14 @@ constexpr int kTails = 2;
 }  // namespace
 
 TailBlocks::TailBlocks(const KvSpec& spec, std::optional<BlockPool> pool)
-    : spec_(spec), layout_(KvLayout::Tail(spec)), pool_(std::move(pool)) {}
+    : spec_(spec),
+      layout_(KvLayout::Tail(spec)),
+      pool_(std::move(pool)),
+      inner_bytes_(0) {
+  for (int i = 0; i < layout_.n_layers(); ++i) {
+    inner_bytes_ = std::max(inner_bytes_, layout_.layer(i).bytes());
+  }
+}
 
 Result<TailBlocks> TailBlocks::Make(const KvSpec& spec) {
   if (!spec.quantised()) return TailBlocks(spec, std::nullopt);
@@ -47,8 +54,8 @@ Result<void> TailBlocks::Begin(int n_tokens, int n) {
   first_inner_ = (n_tokens + block_tokens - 1) / block_tokens;
   const auto n_inner =
       static_cast<std::size_t>(std::max(0, last - first_inner_));
-  if (inner_.size() < n_inner * layout_.layer_bytes()) {
-    inner_.resize(n_inner * layout_.layer_bytes());
+  if (inner_.size() < n_inner * inner_bytes_) {
+    inner_.resize(n_inner * inner_bytes_);
   }
   return {};
 }
@@ -56,35 +63,40 @@ Result<void> TailBlocks::Begin(int n_tokens, int n) {
 // The first byte of a layer of a block.
 std::byte* TailBlocks::Bytes(int kv_layer, int block) const {
   if (next_tail_ != nullptr && block == next_index_) {
-    return next_tail_->writable() + layout_.layer_offset(kv_layer);
+    return next_tail_->writable() + layout_.offset(kv_layer);
   }
   if (tail_ != nullptr && block == tail_index_) {
-    return tail_->writable() + layout_.layer_offset(kv_layer);
+    return tail_->writable() + layout_.offset(kv_layer);
   }
   const auto i = static_cast<std::size_t>(block - first_inner_);
   HEARTH_CHECK(block >= first_inner_ &&
-               (i + 1) * layout_.layer_bytes() <= inner_.size());
-  return const_cast<std::byte*>(inner_.data()) + i * layout_.layer_bytes();
+               (i + 1) * inner_bytes_ <= inner_.size());
+  return const_cast<std::byte*>(inner_.data()) + i * inner_bytes_;
 }
 
 void TailBlocks::WriteHead(int kv_layer, int kv_head, const float* keys,
                            const float* values, std::int64_t row_stride) {
   const Kernels& kernels = ActiveKernels();
+  const KvLayer& shape = spec_.layer(kv_layer);
+  const KvLayerLayout& layout = layout_.layer(kv_layer);
   for (int t = 0; t < n_new_; ++t) {
     const int position = first_position_ + t;
     const int slot = position % spec_.block_tokens;
     std::byte* layer = Bytes(kv_layer, position / spec_.block_tokens);
-    kernels.store_key(KvFormat::kF32, keys + t * row_stride, spec_.head_dim,
-                      layer + layout_.key_tile(0, kv_head), spec_.block_tokens,
+    kernels.store_key(KvFormat::kF32, keys + t * row_stride, shape.key_dim,
+                      layer + layout.key_tile(kv_head), spec_.block_tokens,
                       slot);
-    kernels.store_value(KvFormat::kF32, values + t * row_stride, spec_.head_dim,
-                        layer + layout_.value_tile(0, kv_head), slot);
+    if (values == nullptr) continue;
+    kernels.store_value(KvFormat::kF32, values + t * row_stride,
+                        shape.value_dim, layer + layout.value_tile(kv_head),
+                        slot);
   }
 }
 
 KvTile TailBlocks::TileOf(int kv_layer, int kv_head, int block,
                           int n_tokens) const {
-  return layout_.TileAt(Bytes(kv_layer, block), 0, kv_head, n_tokens);
+  return layout_.layer(kv_layer).TileAt(Bytes(kv_layer, block), kv_head,
+                                        n_tokens);
 }
 
 void TailBlocks::Commit() {

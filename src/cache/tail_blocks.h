@@ -55,6 +55,7 @@ class TailBlocks {
   int next_index_ = 0;
   int first_position_ = 0, n_new_ = 0;
   int first_inner_ = 0;           // blocks that begin and end within the step
+  std::size_t inner_bytes_;       // of the largest layer
   std::vector<std::byte> inner_;  // one layer of each
 };
 

@@ -44,12 +44,12 @@ KvFormat FormatOf(KvStorage storage) {
 
 KvSpec SpecOf(const ModelConfig& config, KvFormat keys, KvFormat values,
               int block_tokens) {
-  return {.n_kv_layers = config.n_kv_layers(),
-          .n_kv_heads = config.n_kv_heads,
-          .head_dim = config.head_dim,
-          .key_format = keys,
-          .value_format = values,
-          .block_tokens = block_tokens};
+  return UniformKv{.n_layers = config.n_kv_layers(),
+                   .n_heads = config.n_kv_heads,
+                   .head_dim = config.head_dim,
+                   .key_format = keys,
+                   .value_format = values,
+                   .block_tokens = block_tokens};
 }
 
 KvRetention RetentionOf(const ModelConfig& config) {

@@ -38,10 +38,11 @@ struct Sample {
   std::vector<BlockToSave> blocks;
 
   explicit Sample(std::uint64_t bytes) {
-    spec.n_kv_layers = 12;
-    spec.n_kv_heads = 8;
-    spec.head_dim = 64;
-    spec.SetFormat(KvFormat::kF16);
+    spec = UniformKv{.n_layers = 12,
+                     .n_heads = 8,
+                     .head_dim = 64,
+                     .key_format = KvFormat::kF16,
+                     .value_format = KvFormat::kF16};
     identity.model_id = Sha256().Field("store measurement").Finish();
     identity.format_id = FormatId(spec);
     identity.model_name = "measurement";

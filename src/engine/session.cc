@@ -343,7 +343,7 @@ KvReport SessionImpl::Usage() const {
           .mapped_bytes =
               usage.mapped_bytes - std::min(usage.mapped_bytes, fetched_bytes_),
           .populated_layers = usage.populated_layers,
-          .kv_layers = parts_.spec.n_kv_layers};
+          .kv_layers = parts_.spec.n_layers()};
 }
 
 }  // namespace hearth

@@ -81,10 +81,10 @@ inline std::vector<float> Logits(const LoadedModel& model,
                                  int threads) {
   ThreadPool pool(threads);
   Forward forward(model, pool);
-  const KvSpec spec{.n_kv_layers = model.config.n_layers,
-                    .n_kv_heads = model.config.n_kv_heads,
-                    .head_dim = model.config.head_dim,
-                    .block_tokens = 16};
+  const KvSpec spec(UniformKv{.n_layers = model.config.n_layers,
+                              .n_heads = model.config.n_kv_heads,
+                              .head_dim = model.config.head_dim,
+                              .block_tokens = 16});
   const auto sequence = MakeConcatSequence(spec, static_cast<int>(ids.size()));
   const auto vocab = static_cast<std::size_t>(model.config.vocab_size);
   std::vector<float> logits(ids.size() * vocab);

@@ -182,7 +182,7 @@ class ReferenceModel {
       return kept;
     }
     const auto n = static_cast<std::size_t>(spec.block_tokens);
-    const auto dim = static_cast<std::size_t>(spec.head_dim);
+    const auto dim = static_cast<std::size_t>(spec.layer(0).key_dim);
     for (std::size_t first = 0; first + n <= kept.size(); first += n) {
       if (keys) {
         for (std::size_t c = 0; c < kept[first].size(); ++c) {
@@ -239,8 +239,8 @@ inline std::vector<double> ReferenceModel::Logits(
       values.push_back(Times(layer.v.w, normed));
     }
     if (!layer.k.empty()) {
-      kept_keys = Kept(keys, spec.key_format, true, spec);
-      kept_values = Kept(values, spec.value_format, false, spec);
+      kept_keys = Kept(keys, spec.layer(0).key_format, true, spec);
+      kept_values = Kept(values, spec.layer(0).value_format, false, spec);
     }
     const int native = c.KindOf(i).window;
     const bool streams =

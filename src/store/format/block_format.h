@@ -46,12 +46,6 @@ inline constexpr std::size_t kBlockTokensAt = 256;      // i32[n_tokens]
 
 inline constexpr std::size_t kSectionBytes = 32;
 
-// Kinds are never renumbered.
-enum class SectionKind : std::uint16_t {
-  kKeys = 1,    // all key tiles of one KV layer
-  kValues = 2,  // all value tiles of one KV layer
-};
-
 // A reader that does not know the kind of a section with this flag must refuse
 // the block; without it, it goes on as if the section were not there.
 inline constexpr std::uint16_t kSectionRequired = 1;

@@ -9,10 +9,6 @@
 namespace hearth {
 namespace {
 
-constexpr std::uint16_t Number(SectionKind kind) {
-  return static_cast<std::uint16_t>(kind);
-}
-
 std::size_t AlignUp(std::size_t n, std::size_t align) {
   return (n + align - 1) / align * align;
 }
@@ -42,19 +38,18 @@ Digest GetDigest(ByteSpan bytes, std::size_t at) {
 // Padding inside the layout belongs to the section before it, so that every
 // byte of the payload is covered by a checksum.
 std::vector<BlockSection> LayoutSections(const KvSpec& spec, int n_tokens) {
-  const KvLayout layout(spec, n_tokens);
   std::vector<BlockSection> sections;
-  for (int layer = 0; layer < spec.n_kv_layers; ++layer) {
-    const std::size_t keys = layout.key_tile(layer, 0);
-    const std::size_t values = layout.value_tile(layer, 0);
-    const std::size_t end = layout.layer_offset(layer) + layout.layer_bytes();
-    const auto number = static_cast<std::uint32_t>(layer);
-    sections.push_back({Number(SectionKind::kKeys), kSectionRequired, number,
-                        keys, values - keys, 0});
-    sections.push_back({Number(SectionKind::kValues), kSectionRequired, number,
-                        values, end - values, 0});
+  for (const KvPart& part : KvLayout(spec, n_tokens).Parts()) {
+    sections.push_back({static_cast<std::uint16_t>(part.kind), kSectionRequired,
+                        static_cast<std::uint32_t>(part.layer), part.offset,
+                        part.length, 0});
   }
   return sections;
+}
+
+bool IsKnown(std::uint16_t kind) {
+  const auto known = static_cast<KvPart::Kind>(kind);
+  return known == KvPart::Kind::kKeys || known == KvPart::Kind::kValues;
 }
 
 void PutSection(std::byte* at, const BlockSection& section) {
@@ -274,9 +269,7 @@ Result<OpenImage> OpenBlockImage(ByteSpan image, const KvSpec& spec,
   const std::vector<BlockSection> expected = LayoutSections(spec, n_held);
   std::size_t n_found = 0;
   for (const BlockSection& section : header.sections) {
-    const bool known = section.kind == Number(SectionKind::kKeys) ||
-                       section.kind == Number(SectionKind::kValues);
-    if (!known) {
+    if (!IsKnown(section.kind)) {
       if ((section.flags & kSectionRequired) == 0) continue;
       return {Code::kUnsupported, what + ": needs section kind " +
                                       std::to_string(section.kind) +

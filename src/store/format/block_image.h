@@ -26,7 +26,7 @@
 namespace hearth {
 
 struct BlockSection {
-  std::uint16_t kind = 0;  // a SectionKind, or one of a later version
+  std::uint16_t kind = 0;  // a KvPart::Kind, or one of a later version
   std::uint16_t flags = 0;
   std::uint32_t layer = 0;
   std::uint64_t offset = 0;  // from the payload's start

@@ -18,12 +18,29 @@ std::string UtcText(std::int64_t unix_s) {
 }
 
 // "int8", or "int8/fp16" for keys and values that differ.
-std::string FormatName(const KvSpec& spec) {
-  std::string name(NameOf(spec.key_format));
-  if (spec.value_format != spec.key_format) {
-    name += "/" + std::string(NameOf(spec.value_format));
+std::string FormatName(const KvLayer& layer) {
+  std::string name(NameOf(layer.key_format));
+  if (layer.value_format != layer.key_format) {
+    name += "/" + std::string(NameOf(layer.value_format));
   }
   return name;
+}
+
+// Layers that are all alike are told once.
+void PutShape(const KvSpec& spec, nlohmann::ordered_json& note) {
+  if (const auto all = spec.uniform(); all.has_value()) {
+    note["kv_format"] = FormatName(spec.layers.front());
+    note["kv_layers"] = all->n_layers;
+    note["kv_heads"] = all->n_heads;
+    note["head_dim"] = all->head_dim;
+    return;
+  }
+  for (const KvLayer& layer : spec.layers) {
+    note["kv_layers"].push_back({{"kv_format", FormatName(layer)},
+                                 {"kv_heads", layer.n_heads},
+                                 {"key_dim", layer.key_dim},
+                                 {"value_dim", layer.value_dim}});
+  }
 }
 
 }  // namespace
@@ -37,10 +54,7 @@ std::string SidecarText(const KvIdentity& identity, const KvSpec& spec,
   note["model_id"] = ToHex(identity.model_id);
   note["format_id"] = ToHex(identity.format_id);
   note["end_id"] = ToHex(facts.end_id);
-  note["kv_format"] = FormatName(spec);
-  note["kv_layers"] = spec.n_kv_layers;
-  note["kv_heads"] = spec.n_kv_heads;
-  note["head_dim"] = spec.head_dim;
+  PutShape(spec, note);
   note["block_tokens"] = spec.block_tokens;
   note["tokens"] = facts.n_tokens;
   note["full_blocks"] = facts.n_tokens / block_tokens;

@@ -49,11 +49,12 @@ TEST(StoreSpeed, OfWritingVerifyingAndMapping) {
   const char* size = std::getenv("HEARTH_SPEED_MB");
   const std::uint64_t megabytes =
       size != nullptr ? static_cast<std::uint64_t>(std::atoi(size)) : 32;
-  KvSpec spec;  // 1.5 MiB a block
-  spec.n_kv_layers = 12;
-  spec.n_kv_heads = 8;
-  spec.head_dim = 64;
-  spec.SetFormat(KvFormat::kF16);
+  // 1.5 MiB a block
+  const KvSpec spec(UniformKv{.n_layers = 12,
+                              .n_heads = 8,
+                              .head_dim = 64,
+                              .key_format = KvFormat::kF16,
+                              .value_format = KvFormat::kF16});
   const KvIdentity identity = TinyIdentity(spec);
   const int n_blocks =
       static_cast<int>(megabytes * 1'000'000 / (64 * spec.bytes_per_token()));

@@ -154,11 +154,13 @@ TEST_F(SharedTier, LocalAndRemoteBlocksJoin) {
 
 TEST_F(SharedTier, BlocksLargerThanAValueAreSplit) {
   if (!server_.WaitUntilUp(server_.url())) GTEST_SKIP() << "no redis-server";
-  KvSpec large = spec_;
-  large.n_kv_layers = 5;
-  large.n_kv_heads = 8;
-  large.head_dim = 1024;
-  large.block_tokens = 32;  // 5 MiB a block
+  // 5 MiB a block
+  const KvSpec large(UniformKv{.n_layers = 5,
+                               .n_heads = 8,
+                               .head_dim = 1024,
+                               .key_format = KvFormat::kF16,
+                               .value_format = KvFormat::kF16,
+                               .block_tokens = 32});
   const KvIdentity identity = TinyIdentity(large);
   const TinyPrompt prompt(identity, large, TinyTokens(32));
   ASSERT_TRUE(prompt.SaveTo(*Machine("a", server_.text())).ok());

@@ -221,12 +221,11 @@ TEST_F(StorePieces, NoPieceIsEvictedBeforeTheOneBehindIt) {
 // shape of a model of half a billion weights: all bytes that are written, of
 // files of every kind, against the keys and values of the conversation.
 TEST_F(StorePieces, R51_FiftyTurnsWriteOnlyWhatIsNew) {
-  spec_ = KvSpec();
-  spec_.n_kv_layers = 24;
-  spec_.n_kv_heads = 2;
-  spec_.head_dim = 64;
-  spec_.SetFormat(KvFormat::kF16);
-  spec_.block_tokens = 64;
+  spec_ = UniformKv{.n_layers = 24,
+                    .n_heads = 2,
+                    .head_dim = 64,
+                    .key_format = KvFormat::kF16,
+                    .value_format = KvFormat::kF16};
   identity_ = TinyIdentity(spec_, "qwen2.5-0.5b");
   constexpr int kTurns = 50, kTurnTokens = 40;
   std::vector<std::byte> memory(KvLayout(spec_, 64).block_bytes(),

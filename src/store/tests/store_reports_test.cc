@@ -99,15 +99,33 @@ TEST_F(StoreReports, R22_WhatFailedOnceDoesNotFailAgain) {
 TEST_F(StoreReports, R26_EveryHeadShapeComesBack) {
   for (const int n_kv_heads : {1, 2, 3, 8}) {
     for (const int head_dim : {4, 10, 64}) {
-      KvSpec spec = spec_;
-      spec.n_kv_heads = n_kv_heads;
-      spec.head_dim = head_dim;
+      const KvSpec spec(UniformKv{.n_layers = 2,
+                                  .n_heads = n_kv_heads,
+                                  .head_dim = head_dim,
+                                  .key_format = KvFormat::kF16,
+                                  .value_format = KvFormat::kF16,
+                                  .block_tokens = 16});
       const KvIdentity identity = TinyIdentity(spec);
       const TinyPrompt prompt(identity, spec, TinyTokens(37));
       ASSERT_TRUE(prompt.SaveTo(*OpenStore()).ok());
       EXPECT_EQ(Found(identity, spec, prompt.tokens), 37)
           << n_kv_heads << " x " << head_dim;
     }
+  }
+}
+
+TEST_F(StoreReports, LayersOfTheirOwnShapesAndKeysAloneComeBack) {
+  KvSpec two_shapes, keys_alone;
+  two_shapes.layers = {{.n_heads = 4, .key_dim = 8, .value_dim = 8},
+                       {.n_heads = 1, .key_dim = 16, .value_dim = 16}};
+  keys_alone.layers.assign(2, {.n_heads = 1, .key_dim = 36, .value_dim = 0});
+  for (KvSpec* spec : {&two_shapes, &keys_alone}) {
+    spec->SetFormat(KvFormat::kF16);
+    spec->block_tokens = 16;
+    const KvIdentity identity = TinyIdentity(*spec);
+    const TinyPrompt prompt(identity, *spec, TinyTokens(37));
+    ASSERT_TRUE(prompt.SaveTo(*OpenStore()).ok());
+    EXPECT_EQ(Found(identity, *spec, prompt.tokens), 37);
   }
 }
 

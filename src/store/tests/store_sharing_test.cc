@@ -95,10 +95,11 @@ std::uint64_t MappedBytes(const std::string& root, const std::string& kind) {
 // 8 processes go on from one stored prompt of 8,192 tokens: its keys and values
 // are in memory once.
 TEST_F(StoreSharing, ProcessesThatShareAPromptShareItsMemory) {
-  KvSpec spec = spec_;
-  spec.n_kv_heads = 2;
-  spec.head_dim = 32;
-  spec.block_tokens = 64;
+  const KvSpec spec(UniformKv{.n_layers = 2,
+                              .n_heads = 2,
+                              .head_dim = 32,
+                              .key_format = KvFormat::kF16,
+                              .value_format = KvFormat::kF16});
   const KvIdentity identity = TinyIdentity(spec);
   const TinyPrompt prompt(identity, spec, TinyTokens(8192));
   ASSERT_TRUE(KvStore::Open(root_)

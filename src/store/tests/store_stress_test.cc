@@ -46,11 +46,12 @@ class StoreStress : public testing::Test {
   };
 
   StoreStress() {
-    spec_.n_kv_layers = 4;
-    spec_.n_kv_heads = 2;
-    spec_.head_dim = 32;
-    spec_.SetFormat(KvFormat::kF16);
-    spec_.block_tokens = 16;
+    spec_ = UniformKv{.n_layers = 4,
+                      .n_heads = 2,
+                      .head_dim = 32,
+                      .key_format = KvFormat::kF16,
+                      .value_format = KvFormat::kF16,
+                      .block_tokens = 16};
     identity_ = TinyIdentity(spec_);
     // Three families: a prompt, two that it grows into, each ending inside a
     // block, and one that goes another way after 32 tokens.

@@ -2,6 +2,7 @@
 // byte depends on the tokens, so that a wrong byte is a wrong answer.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -14,13 +15,12 @@
 namespace hearth {
 
 inline KvSpec TinySpec(int block_tokens = 16) {
-  KvSpec spec;
-  spec.n_kv_layers = 2;
-  spec.n_kv_heads = 1;
-  spec.head_dim = 4;
-  spec.SetFormat(KvFormat::kF16);
-  spec.block_tokens = block_tokens;
-  return spec;
+  return UniformKv{.n_layers = 2,
+                   .n_heads = 1,
+                   .head_dim = 4,
+                   .key_format = KvFormat::kF16,
+                   .value_format = KvFormat::kF16,
+                   .block_tokens = block_tokens};
 }
 
 inline KvIdentity TinyIdentity(const KvSpec& spec,
@@ -54,20 +54,28 @@ inline std::vector<std::byte> TinyPayload(
   for (std::size_t t = 0; t < tokens.size(); ++t) {
     const Digest id = ChildId(parent, tokens.first(t + 1));
     std::uint64_t state = LoadLe<std::uint64_t>(id.bytes.data());
-    for (int layer = 0; layer < spec.n_kv_layers; ++layer) {
-      for (int head = 0; head < spec.n_kv_heads; ++head) {
-        for (std::size_t d = 0; d < static_cast<std::size_t>(spec.head_dim);
-             ++d) {
-          const std::size_t key = d * tokens.size() + t;
-          const auto value = t * static_cast<std::size_t>(spec.head_dim) + d;
-          put(layout.key_tile(layer, head) +
-                  static_cast<std::size_t>(KvRowBytes(
-                      layout.key_format(), static_cast<std::int64_t>(key))),
-              state, layout.key_format());
-          put(layout.value_tile(layer, head) +
-                  static_cast<std::size_t>(KvRowBytes(
-                      layout.value_format(), static_cast<std::int64_t>(value))),
-              state, layout.value_format());
+    for (int i = 0; i < spec.n_layers(); ++i) {
+      const KvLayer& shape = spec.layer(i);
+      const KvLayerLayout& layer = layout.layer(i);
+      const auto at = [&](std::size_t tile, KvFormat format, std::size_t n) {
+        return layout.offset(i) + tile +
+               static_cast<std::size_t>(
+                   KvRowBytes(format, static_cast<std::int64_t>(n)));
+      };
+      const auto key_dim = static_cast<std::size_t>(shape.key_dim);
+      const auto value_dim = static_cast<std::size_t>(shape.value_dim);
+      for (int head = 0; head < shape.n_heads; ++head) {
+        for (std::size_t d = 0; d < std::max(key_dim, value_dim); ++d) {
+          if (d < key_dim) {
+            put(at(layer.key_tile(head), layer.key_format(),
+                   d * tokens.size() + t),
+                state, layer.key_format());
+          }
+          if (d < value_dim) {
+            put(at(layer.value_tile(head), layer.value_format(),
+                   t * value_dim + d),
+                state, layer.value_format());
+          }
         }
       }
     }
