@@ -86,7 +86,7 @@ void Walk(const std::string& path) {
 }
 
 TEST(Capabilities, HoldForModelsOfEveryKind) {
-  const std::string models = std::string(HEARTH_TEST_DATA) + "/models";
+  const std::string models = HEARTH_TEST_DATA "/models";
   Walk("");
   Walk(models + "/stories260K.gguf");
   // Windows in some layers, and in all; no tokenizers of their own.

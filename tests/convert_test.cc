@@ -62,7 +62,7 @@ TEST(Convert, HuggingFaceToGgufGivesTheSameLogitsAndTokens) {
   const TempDir dir;
   for (const std::string& in : {kHfLlama, kHfQwen2}) {
     const std::string out = dir.path() + "/m.gguf";
-    const auto report = ConvertModel(in, out);
+    const auto report = ConvertModel(in, out, {.replace = true});
     ASSERT_TRUE(report.ok()) << report.error().message;
     EXPECT_TRUE(report->notes.empty());
     EXPECT_LT(Distance(LogitsOf(in), LogitsOf(out)), 1e-4) << in;
@@ -79,7 +79,7 @@ TEST(Convert, GgufToGgufKeepsTensorsAndTokens) {
   const TempDir dir;
   for (const std::string& in : {kStories260K, kTinyQ2K}) {
     const std::string out = dir.path() + "/m.gguf";
-    const auto report = ConvertModel(in, out);
+    const auto report = ConvertModel(in, out, {.replace = true});
     ASSERT_TRUE(report.ok()) << report.error().message;
     EXPECT_EQ(TypesOf(in), TypesOf(out));
     EXPECT_EQ(Distance(LogitsOf(in), LogitsOf(out)), 0.0);
@@ -96,7 +96,7 @@ TEST(Convert, GgufAndBackToHuggingFaceGivesTheSameLogitsAndTokens) {
   for (const std::string& in : {kHfQwen2, kTinyQ2K}) {
     const std::string gguf = dir.path() + "/m.gguf";
     const std::string out = dir.path() + "/hf" + std::to_string(in.size());
-    ASSERT_TRUE(ConvertModel(in, gguf).ok());
+    ASSERT_TRUE(ConvertModel(in, gguf, {.replace = true}).ok());
     const auto report = ConvertModel(gguf, out);
     ASSERT_TRUE(report.ok()) << report.error().message;
     // From Q2_K to F32: activations are not rounded to int8 any more.
@@ -195,7 +195,8 @@ TEST(Quantize, EveryTypeStaysNearTheModel) {
   } cases[] = {{"Q8_0", 0.03}, {"Q6_K", 0.03}, {"Q4_K", 0.15}, {"Q4_0", 0.3}};
   for (const auto& c : cases) {
     const std::string out = dir.path() + "/m.gguf";
-    const auto report = QuantizeModel(kStories260K, out, c.type);
+    const auto report =
+        QuantizeModel(kStories260K, out, c.type, {.replace = true});
     ASSERT_TRUE(report.ok()) << report.error().message;
     EXPECT_LT(Distance(expected, LogitsOf(out)), c.distance) << c.type;
   }

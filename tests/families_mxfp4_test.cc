@@ -88,7 +88,9 @@ struct PackedGptOss {
       out.push_back(
           {t.name + "_scales", "U8", {t.shape[0], n_out, n_in / 32}, scales});
     }
-    EXPECT_TRUE(WriteSafetensors(dir.path() + "/model.safetensors", out).ok());
+    EXPECT_TRUE(WriteSafetensors(dir.path() + "/model.safetensors", out, {},
+                                 {.replace = true})
+                    .ok());
     std::string config = *ReadTextFile(from + "/config.json");
     config.insert(config.find('{') + 1,
                   "\"quantization_config\":{\"quant_method\":\"mxfp4\"},");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,17 @@
 #include "hearth/result.h"
 
 namespace hearth {
+
+// How a result is written: base/output.h has the rule for all writers. A result
+// appears whole or not at all.
+struct WriteOptions {
+  // An existing file, or the model in a directory that is not empty, may be
+  // replaced; without it that is kInvalidArgument, before any work.
+  bool replace = false;
+  // Called now and then with the bytes that are written and those that will be.
+  // False stops: kCancelled, and nothing stays.
+  std::function<bool(std::uint64_t done, std::uint64_t total)> progress = {};
+};
 
 struct ConvertReport {
   // What a reader of the result should know, one line each: tensors that kept
@@ -27,10 +39,11 @@ struct ConvertReport {
 //     Q8_0; rows of no whole 32 values stay as they are. Each is noted.
 // kInvalidArgument for another type, and for weights that are not finite or
 // beyond what f16 scales can express; kUnsupported, by name, for a model that
-// GGUF cannot express. `out` appears whole or not at all.
+// GGUF cannot express.
 Result<ConvertReport> QuantizeModel(const std::string& in,
                                     const std::string& out,
-                                    std::string_view type);
+                                    std::string_view type,
+                                    const WriteOptions& options = {});
 
 // Writes the model in another container. `out` decides: "x.gguf" keeps the
 // formats of the numbers; "x.tinygpt" takes from-scratch models and GPT-2s with
@@ -38,17 +51,25 @@ Result<ConvertReport> QuantizeModel(const std::string& in,
 // formats become F32. kUnsupported, by name, for what the container cannot
 // express.
 Result<ConvertReport> ConvertModel(const std::string& in,
-                                   const std::string& out);
+                                   const std::string& out,
+                                   const WriteOptions& options = {});
 
 // Writes a randomly initialised .tinygpt file of a preset (tiny, small, huge,
 // mega, behemoth, titan), for timing. n_kv_heads 0: as many as heads. `yoco`:
 // the second half of the layers attends to the middle layer's keys and values.
 Result<void> InitModel(const std::string& preset, const std::string& path,
-                       int n_kv_heads, bool yoco, std::uint64_t seed);
+                       int n_kv_heads, bool yoco, std::uint64_t seed,
+                       const WriteOptions& options = {});
 
-// Writes [n_rows][n_columns] floats as tensor `name` of a safetensors file.
+// Writes [n_rows][n_columns] floats as tensor `name` of a safetensors file. A
+// file that this call has written before is replaced without being asked.
 Result<void> WriteFloatMatrix(const std::string& path, const std::string& name,
                               std::span<const float> values,
-                              std::int64_t n_columns);
+                              std::int64_t n_columns,
+                              const WriteOptions& options = {});
+
+// Whether WriteFloatMatrix can write there: for before the work.
+Result<void> CheckFloatMatrix(const std::string& path, const std::string& name,
+                              const WriteOptions& options = {});
 
 }  // namespace hearth

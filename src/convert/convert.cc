@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/output.h"
 #include "convert/gguf/convert_tokenizer.h"
 #include "convert/gguf/gguf_export.h"
 #include "convert/huggingface/convert_huggingface.h"
@@ -227,25 +229,40 @@ bool HasSuffix(const std::string& path, std::string_view suffix) {
   return path.size() > suffix.size() && path.ends_with(suffix);
 }
 
-Result<void> CheckTarget(const std::string& in, const std::string& out) {
+bool IsDirectoryTarget(const std::string& out) {
+  return !HasSuffix(out, ".tinygpt") && !HasSuffix(out, ".gguf");
+}
+
+// Before the model is read: whether the result can be put there.
+Result<void> CheckTarget(const std::string& in, const std::string& out,
+                         bool directory, const WriteOptions& options) {
   if (out.empty()) return {Code::kInvalidArgument, "no output path"};
-  if (in == out) {
+  std::error_code missing;
+  if (std::filesystem::equivalent(in, out, missing)) {
     return {Code::kInvalidArgument, out + ": input and output are the same"};
   }
-  return {};
+  if (directory) return OutputDirectory::Check(out, options.replace);
+  return CheckOutput(out, {.replace = options.replace, .inputs = {in}});
+}
+
+std::vector<std::string> FilesOf(const LoadedModel& model) {
+  std::vector<std::string> paths;
+  for (const MappedFile& file : model.files) paths.push_back(file.path());
+  return paths;
 }
 
 }  // namespace
 
 Result<ConvertReport> QuantizeModel(const std::string& in,
                                     const std::string& out,
-                                    std::string_view type) {
+                                    std::string_view type,
+                                    const WriteOptions& options) {
   const std::optional<FileType> wanted = FileTypeNamed(type);
   if (!wanted) {
     return {Code::kInvalidArgument, "type \"" + std::string(type) +
                                         "\" is none of Q8_0, Q4_0, Q4_K, Q6_K"};
   }
-  HEARTH_TRY(CheckTarget(in, out));
+  HEARTH_TRY(CheckTarget(in, out, /*directory=*/false, options));
   HEARTH_ASSIGN(LoadedModel model, LoadModel(in));
   const auto widened = WidenAllInt4(model);
   HEARTH_ASSIGN(std::vector<GgufMetadata> metadata, GgufModelMetadata(model));
@@ -258,21 +275,22 @@ Result<ConvertReport> QuantizeModel(const std::string& in,
   metadata.push_back({"general.file_type", wanted->id});
   metadata.push_back({"general.quantization_version", std::uint32_t{2}});
   metadata.insert(metadata.end(), tokenizer.begin(), tokenizer.end());
-  HEARTH_TRY(WriteGguf(out, metadata, tensors));
+  HEARTH_TRY(WriteGguf(out, metadata, tensors, options, FilesOf(model)));
   return report;
 }
 
 Result<ConvertReport> ConvertModel(const std::string& in,
-                                   const std::string& out) {
-  HEARTH_TRY(CheckTarget(in, out));
+                                   const std::string& out,
+                                   const WriteOptions& options) {
+  HEARTH_TRY(CheckTarget(in, out, IsDirectoryTarget(out), options));
   HEARTH_ASSIGN(LoadedModel model, LoadModel(in));
   if (HasSuffix(out, ".tinygpt")) {
-    HEARTH_TRY(WriteTinygpt(model, out));
+    HEARTH_TRY(WriteTinygpt(model, out, options));
     return ConvertReport{.notes = {}, .n_tensors = model.tensors.size()};
   }
   const auto widened = WidenAllInt4(model);
-  if (!HasSuffix(out, ".gguf")) {
-    HEARTH_TRY(WriteHuggingFace(model, out));
+  if (IsDirectoryTarget(out)) {
+    HEARTH_TRY(WriteHuggingFace(model, out, options));
     return ConvertReport{.notes = {}, .n_tensors = model.tensors.size()};
   }
   HEARTH_ASSIGN(std::vector<GgufMetadata> metadata, GgufModelMetadata(model));
@@ -281,7 +299,7 @@ Result<ConvertReport> ConvertModel(const std::string& in,
                 GgufModelTensors(model));
   AvoidNameRules(metadata, tokenizer);
   metadata.insert(metadata.end(), tokenizer.begin(), tokenizer.end());
-  HEARTH_TRY(WriteGguf(out, metadata, tensors));
+  HEARTH_TRY(WriteGguf(out, metadata, tensors, options, FilesOf(model)));
   ConvertReport report;
   report.n_tensors = tensors.size();
   return report;

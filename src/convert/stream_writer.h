@@ -1,33 +1,39 @@
-// A file that is written in pieces and appears whole: for files too large to
-// build in memory (WriteFileAtomically serves the others).
+// A model file that is written in pieces under the rule of base/output.h, with
+// progress and a way to stop.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
+#include "base/output.h"
+#include "hearth/convert.h"
 #include "hearth/result.h"
 
 namespace hearth {
 
 class StreamWriter {
  public:
-  // Creates a temporary file beside `path`.
-  static Result<StreamWriter> Create(const std::string& path);
-  // Removes the temporary file unless Commit succeeded.
-  ~StreamWriter();
-  StreamWriter(StreamWriter&& other) noexcept;
-  StreamWriter& operator=(StreamWriter&&) = delete;
+  // `total`: bytes that will be appended. `inputs`: files the result is made
+  // from, which it must not replace.
+  static Result<StreamWriter> Create(const std::string& path,
+                                     const WriteOptions& options,
+                                     std::vector<std::string> inputs,
+                                     std::uint64_t total);
 
+  // kCancelled when the caller wants no more.
   Result<void> Append(ByteSpan bytes);
-  // Flushes to the disk, renames over `path`, flushes the directory.
   Result<void> Commit();
 
  private:
-  StreamWriter() = default;
-  Error OsError(const std::string& what) const;
+  StreamWriter(OutputFile file, const WriteOptions& options,
+               std::uint64_t total)
+      : file_(std::move(file)), options_(options), total_(total) {}
 
-  int fd_ = -1;
-  std::string path_, temporary_;
+  OutputFile file_;
+  WriteOptions options_;
+  std::uint64_t done_ = 0, total_;
 };
 
 }  // namespace hearth

@@ -321,7 +321,7 @@ inline Result<void> WriteTinySafetensors(const std::string& path,
     out.push_back({tensors[i].name, std::string(InfoOf(dtype).name),
                    tensors[i].shape, bytes[i]});
   }
-  return WriteSafetensors(path, out);
+  return WriteSafetensors(path, out, {}, {.replace = true});
 }
 
 }  // namespace hearth

@@ -159,7 +159,9 @@ Result<void> WriteTensor(const std::string& path,
 
 Result<void> WriteGguf(const std::string& path,
                        std::span<const GgufMetadata> metadata,
-                       std::span<const GgufTensorSource> tensors) {
+                       std::span<const GgufTensorSource> tensors,
+                       const WriteOptions& options,
+                       std::vector<std::string> inputs) {
   std::vector<std::uint64_t> sizes;
   for (const GgufTensorSource& tensor : tensors) {
     HEARTH_ASSIGN(const std::uint64_t size, SizeOf(path, tensor));
@@ -167,7 +169,10 @@ Result<void> WriteGguf(const std::string& path,
   }
   HEARTH_ASSIGN(const std::vector<std::byte> header,
                 Header(path, metadata, tensors, sizes));
-  HEARTH_ASSIGN(StreamWriter file, StreamWriter::Create(path));
+  std::uint64_t total = header.size();
+  for (const std::uint64_t size : sizes) total += Padded(size);
+  HEARTH_ASSIGN(StreamWriter file,
+                StreamWriter::Create(path, options, std::move(inputs), total));
   HEARTH_TRY(file.Append(header));
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     HEARTH_TRY(WriteTensor(path, tensors[i], sizes[i], file));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "hearth/convert.h"
 #include "hearth/result.h"
 #include "tensor/dtype.h"
 
@@ -42,9 +43,11 @@ struct GgufTensorSource {
 // Writes entries and tensors in the order given. kInvalidArgument for a
 // repeated name or key, a shape that does not fill whole blocks, or a source
 // that hands over another number of bytes; kUnsupported for a number format
-// that GGUF does not have.
+// that GGUF does not have. `inputs`: files that the result must not replace.
 Result<void> WriteGguf(const std::string& path,
                        std::span<const GgufMetadata> metadata,
-                       std::span<const GgufTensorSource> tensors);
+                       std::span<const GgufTensorSource> tensors,
+                       const WriteOptions& options = {},
+                       std::vector<std::string> inputs = {});
 
 }  // namespace hearth

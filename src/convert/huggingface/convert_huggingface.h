@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "hearth/convert.h"
 #include "hearth/result.h"
 #include "model/weights.h"
 
@@ -13,6 +14,7 @@ namespace hearth {
 // become F32, exactly. kUnsupported, naming the setting, for what config.json
 // or tokenizer.json cannot say.
 Result<void> WriteHuggingFace(const LoadedModel& model,
-                              const std::string& directory);
+                              const std::string& directory,
+                              const WriteOptions& options);
 
 }  // namespace hearth

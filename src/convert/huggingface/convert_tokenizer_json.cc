@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/output.h"
 #include "formats/gguf/gguf.h"
 #include "text/gguf/gguf_pre.h"
 #include "text/gguf/gguf_vocab.h"
@@ -291,7 +292,7 @@ Result<void> Copy(const LoadedModel& model, const std::string& directory) {
     const auto text = ReadTextFile(model.tokenizer_dir + name);
     if (!text.ok() && text.error().code == Code::kNotFound) continue;
     if (!text.ok()) return text.error();
-    HEARTH_TRY(WriteFileAtomically(directory + name, AsBytes(*text)));
+    HEARTH_TRY(WriteOutput(directory + name, {}, *text));
   }
   return {};
 }
@@ -301,7 +302,7 @@ Result<void> Copy(const LoadedModel& model, const std::string& directory) {
 Result<void> WriteJsonFile(const std::string& path, const Json& json) {
   const std::string text =
       json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  return WriteFileAtomically(path, AsBytes(text));
+  return WriteOutput(path, {}, text);
 }
 
 Result<void> WriteTokenizerFiles(const LoadedModel& model,

@@ -234,7 +234,8 @@ class TensorList {
 
 Result<void> WriteHfTensors(const LoadedModel& model,
                             const HfDescription& description,
-                            const std::string& path) {
+                            const std::string& path,
+                            const WriteOptions& options) {
   TensorList list(model, description);
   const std::vector<HfTensor> tensors = list.Run();
   Json header = {{"__metadata__", {{"format", "pt"}}}};
@@ -250,7 +251,9 @@ Result<void> WriteHfTensors(const LoadedModel& model,
   text.resize((text.size() + 7) / 8 * 8, ' ');
   std::vector<std::byte> length;
   AppendLe(length, std::uint64_t{text.size()});
-  HEARTH_ASSIGN(StreamWriter file, StreamWriter::Create(path));
+  HEARTH_ASSIGN(StreamWriter file,
+                StreamWriter::Create(path, options, {},
+                                     length.size() + text.size() + offset));
   HEARTH_TRY(file.Append(length));
   HEARTH_TRY(file.Append(AsBytes(text)));
   for (const HfTensor& t : tensors) HEARTH_TRY(file.Append(t.read()));

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "formats/families.h"
+#include "hearth/convert.h"
 #include "hearth/result.h"
 #include "model/weights.h"
 
@@ -26,6 +27,7 @@ Result<HfDescription> DescribeForHf(const LoadedModel& model);
 // Writes the tensors that `description` promises. Memory: one tensor at a time.
 Result<void> WriteHfTensors(const LoadedModel& model,
                             const HfDescription& description,
-                            const std::string& path);
+                            const std::string& path,
+                            const WriteOptions& options = {});
 
 }  // namespace hearth

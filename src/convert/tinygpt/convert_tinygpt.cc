@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "base/file.h"
+#include "base/output.h"
 #include "convert/huggingface/convert_tokenizer_json.h"
 #include "convert/tinygpt/tinygpt_export.h"
 #include "engine/text/tokenizer_factory.h"
@@ -26,9 +26,15 @@ Result<bool> IsPlainBytes(const LoadedModel& model) {
   return ids.size() == text.size();
 }
 
+bool IsTokenizerFile(const std::string& name) {
+  return name == "tokenizer.json" || name == "tokenizer_config.json" ||
+         name == "chat_template.jinja";
+}
+
 }  // namespace
 
-Result<void> WriteTinygpt(const LoadedModel& model, const std::string& path) {
+Result<void> WriteTinygpt(const LoadedModel& model, const std::string& path,
+                          const WriteOptions& options) {
   HEARTH_TRY(CheckFitsTinygpt(model));
   HEARTH_ASSIGN(const bool bytes, IsPlainBytes(model));
   std::string source;
@@ -41,11 +47,15 @@ Result<void> WriteTinygpt(const LoadedModel& model, const std::string& path) {
     }
     const auto stem = std::filesystem::path(path).replace_extension();
     const std::string directory = stem.string() + "-tokenizer";
-    HEARTH_TRY(MakeDirectories(directory));
-    HEARTH_TRY(WriteTokenizerFiles(model, directory));
+    HEARTH_ASSIGN(
+        OutputDirectory out,
+        OutputDirectory::Create(directory, options.replace, IsTokenizerFile));
+    HEARTH_TRY(WriteTokenizerFiles(model, out.path()));
     source = stem.filename().string() + "-tokenizer";
+    HEARTH_TRY(ExportTinygpt(model, source, path, options));
+    return out.Commit();
   }
-  return ExportTinygpt(model, source, path);
+  return ExportTinygpt(model, source, path, options);
 }
 
 }  // namespace hearth

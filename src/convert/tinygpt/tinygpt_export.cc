@@ -198,7 +198,8 @@ Result<void> CheckFitsTinygpt(const LoadedModel& model) {
 
 Result<void> ExportTinygpt(const LoadedModel& model,
                            const std::string& tokenizer_source,
-                           const std::string& path) {
+                           const std::string& path,
+                           const WriteOptions& options) {
   Manifest manifest(model);
   const std::vector<Entry> entries = manifest.Run();
   const bool halves =
@@ -210,7 +211,14 @@ Result<void> ExportTinygpt(const LoadedModel& model,
   for (const char letter : {'T', 'G', 'P', 'T'}) AppendLe(head, letter);
   AppendLe(head, std::uint32_t{2});
   AppendLe(head, static_cast<std::uint32_t>(header.size()));
-  HEARTH_ASSIGN(StreamWriter file, StreamWriter::Create(path));
+  std::uint64_t total = head.size() + header.size() + sizeof(std::int32_t);
+  for (const Entry& entry : entries) {
+    total += entry.n() * static_cast<std::uint64_t>(InfoOf(type).block_bytes);
+  }
+  std::vector<std::string> inputs;
+  for (const MappedFile& in : model.files) inputs.push_back(in.path());
+  HEARTH_ASSIGN(StreamWriter file,
+                StreamWriter::Create(path, options, std::move(inputs), total));
   HEARTH_TRY(file.Append(head));
   HEARTH_TRY(file.Append(AsBytes(header)));
   const std::int32_t step = 0;

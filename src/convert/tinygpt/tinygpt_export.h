@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "hearth/convert.h"
 #include "hearth/result.h"
 #include "model/weights.h"
 
@@ -18,6 +19,7 @@ Result<void> CheckFitsTinygpt(const LoadedModel& model);
 // byte. REQUIRES: CheckFitsTinygpt(model) is fine.
 Result<void> ExportTinygpt(const LoadedModel& model,
                            const std::string& tokenizer_source,
-                           const std::string& path);
+                           const std::string& path,
+                           const WriteOptions& options);
 
 }  // namespace hearth

@@ -168,7 +168,7 @@ std::string TinygptPresetNames() {
 }
 
 Result<void> InitTinygpt(std::string_view preset, const std::string& path,
-                         TinygptInit init) {
+                         TinygptInit init, const WriteOptions& options) {
   const auto it = std::find_if(kPresets.begin(), kPresets.end(),
                                [&](const auto& p) { return p.name == preset; });
   if (it == kPresets.end()) {
@@ -183,7 +183,10 @@ Result<void> InitTinygpt(std::string_view preset, const std::string& path,
   }
   const std::vector<Tensor> manifest = Manifest(*it, init);
   const std::string header = HeaderText(*it, init, manifest);
-  HEARTH_ASSIGN(StreamWriter file, StreamWriter::Create(path));
+  std::uint64_t total = 12 + header.size() + sizeof(std::int32_t);
+  for (const Tensor& t : manifest) total += t.Elements() * sizeof(F16);
+  HEARTH_ASSIGN(StreamWriter file,
+                StreamWriter::Create(path, options, {}, total));
   HEARTH_TRY(file.Append(AsBytes("TGPT")));
   std::vector<std::byte> head;
   AppendLe<std::uint32_t>(head, 2);

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "hearth/convert.h"
 #include "hearth/result.h"
 
 namespace hearth {
@@ -34,6 +35,7 @@ struct TinygptInit {
 // platform. kInvalidArgument for an unknown preset or KV heads that do not
 // divide the heads.
 Result<void> InitTinygpt(std::string_view preset, const std::string& path,
-                         TinygptInit init = {});
+                         TinygptInit init = {},
+                         const WriteOptions& options = {});
 
 }  // namespace hearth

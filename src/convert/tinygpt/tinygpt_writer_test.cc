@@ -42,7 +42,8 @@ TEST(TinygptWriter, BytesDependOnTheSeedAlone) {
   const TempDir dir;
   const auto digest = [&](std::uint64_t seed) {
     const std::string path = dir.path() + "/m";
-    EXPECT_TRUE(InitTinygpt("tiny", path, {.seed = seed}).ok());
+    EXPECT_TRUE(
+        InitTinygpt("tiny", path, {.seed = seed}, {.replace = true}).ok());
     const auto file = MappedFile::Open(path);
     return ToHex(Sha256().Update(file->bytes()).Finish(), 8);
   };

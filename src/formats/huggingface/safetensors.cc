@@ -105,7 +105,8 @@ const SafetensorsEntry* SafetensorsFile::Find(std::string_view name) const {
 
 Result<void> WriteSafetensors(
     const std::string& path, std::span<const SafetensorsTensor> tensors,
-    std::span<const std::pair<std::string, std::string>> metadata) {
+    std::span<const std::pair<std::string, std::string>> metadata,
+    const OutputRule& rule) {
   // Written by hand: the members of a JSON object keep their order here.
   const auto quoted = [](const std::string& text) {
     return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -149,7 +150,7 @@ Result<void> WriteSafetensors(
   const std::uint64_t header_bytes = header.size();
   parts[0] = std::as_bytes(std::span(&header_bytes, 1));
   parts[1] = AsBytes(header);
-  return WriteFileAtomically(path, parts);
+  return WriteOutput(path, rule, parts);
 }
 
 }  // namespace hearth

@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/output.h"
 #include "hearth/result.h"
 #include "tensor/dtype.h"
 
@@ -61,11 +62,11 @@ struct SafetensorsTensor {
   ByteSpan bytes;
 };
 
-// Writes the tensors in the order given, atomically. kInvalidArgument for a
-// repeated name, an unknown type, or bytes that are not what type and shape
-// imply.
+// Writes the tensors in the order given. kInvalidArgument for a repeated name,
+// an unknown type, or bytes that are not what type and shape imply.
 Result<void> WriteSafetensors(
     const std::string& path, std::span<const SafetensorsTensor> tensors,
-    std::span<const std::pair<std::string, std::string>> metadata = {});
+    std::span<const std::pair<std::string, std::string>> metadata = {},
+    const OutputRule& rule = {});
 
 }  // namespace hearth
