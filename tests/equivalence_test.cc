@@ -13,6 +13,7 @@
 #include "model/forward.h"
 #include "store/kv_store.h"
 #include "testing/model_paths.h"
+#include "testing/own_sequence.h"
 #include "testing/temp_dir.h"
 
 namespace hearth {
@@ -24,10 +25,7 @@ struct Way {
   KvSpec spec;
   std::mt19937 rng;
 
-  std::unique_ptr<KvSequence> InPlace() const {
-    return std::move(
-        *MakeInPlaceSequence(spec, 600 / spec.block_tokens + 3, false));
-  }
+  std::unique_ptr<KvSequence> InPlace() const { return OwnSequence(spec); }
   std::unique_ptr<KvSequence> Concat() const {
     return MakeConcatSequence(spec, 600);
   }

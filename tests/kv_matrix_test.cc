@@ -11,6 +11,7 @@
 #include "cache/kv_sequence.h"
 #include "engine/kv_setup.h"
 #include "model/forward.h"
+#include "testing/own_sequence.h"
 #include "testing/reference_model.h"
 
 namespace hearth {
@@ -72,8 +73,7 @@ class Walk {
         rng_(seed) {}
 
   std::unique_ptr<KvSequence> New() const {
-    return std::move(
-        *MakeInPlaceSequence(spec_, kTokens / kBlock + 4, false, retention_));
+    return OwnSequence(spec_, retention_);
   }
   int Random(int low, int high) {
     return low +

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cache/kv_sequence.h"
+#include "testing/own_sequence.h"
 
 namespace hearth {
 namespace {
@@ -25,9 +26,7 @@ std::uint64_t AnonymousBytes() {
 TEST(Memory, R98_ResidentBytesFollowTheTokensNotTheContext) {
   const KvSpec spec(UniformKv{.n_layers = 8, .n_heads = 8, .head_dim = 128});
   const std::uint64_t block_bytes = KvLayout(spec, 64).block_bytes();
-  auto made = MakeInPlaceSequence(spec, 131072 / 64, false);
-  ASSERT_TRUE(made.ok());
-  const std::unique_ptr<KvSequence> seq = std::move(*made);
+  const auto seq = OwnSequence(spec, {}, {.n_blocks = 131072 / 64});
   const std::vector<float> row(1024, 1.5f);
   const std::uint64_t before = AnonymousBytes();
   for (int n = 1; n <= 400; ++n) {
@@ -77,10 +76,9 @@ TEST(Memory, ResidentBytesOfEveryFormatAreTheSchemes) {
     KvSpec spec(UniformKv{.n_layers = 8, .n_heads = 4, .head_dim = 128});
     spec.SetFormat(static_cast<KvFormat>(i));
     constexpr int kTokens = 64 * 40 + 60;
-    auto made = MakeInPlaceSequence(spec, 64, false);
-    ASSERT_TRUE(made.ok());
+    const auto made = OwnSequence(spec);
     const std::uint64_t before = AnonymousBytes();
-    Grow(**made, kTokens, 10);
+    Grow(*made, kTokens, 10);
     const auto grown = static_cast<double>(AnonymousBytes() - before);
     // By hand: 40 full blocks and a tail of 60 tokens.
     constexpr double kNumbers = 8.0 * 4 * 128 * 2;  // of one token
@@ -91,7 +89,7 @@ TEST(Memory, ResidentBytesOfEveryFormatAreTheSchemes) {
     const double tail = kNumbers * 64 * (quantised ? 4 : full_bytes[i]);
     const double scheme = kNumbers * 64 * 40 * full_bytes[i] + params + tail;
     EXPECT_NEAR(grown, scheme, 0.03 * scheme + 300e3) << NameOf(format);
-    EXPECT_NEAR(static_cast<double>((*made)->Usage().physical_bytes), scheme,
+    EXPECT_NEAR(static_cast<double>(made->Usage().physical_bytes), scheme,
                 0.03 * scheme)
         << NameOf(format);
   }
@@ -110,38 +108,35 @@ TEST(Memory, AWindowsResidentBytesAreFlat) {
   for (const KvFormat format : {KvFormat::kF16, KvFormat::kInt4}) {
     KvSpec spec(UniformKv{.n_layers = 2, .n_heads = 1, .head_dim = 128});
     spec.SetFormat(format);
-    auto made = MakeInPlaceSequence(spec, 20, false,
-                                    {.windows = {512, 512}, .sink_tokens = 4});
-    ASSERT_TRUE(made.ok());
-    Grow(**made, 1000, 1);
+    const auto made =
+        OwnSequence(spec, {.windows = {512, 512}, .sink_tokens = 4});
+    Grow(*made, 1000, 1);
     const std::uint64_t at_1000 = AnonymousBytes();
-    const std::uint64_t usage = (*made)->Usage().physical_bytes;
-    Grow(**made, 19000, 1);
+    const std::uint64_t usage = made->Usage().physical_bytes;
+    Grow(*made, 19000, 1);
     if (!kQuarantine) {
       EXPECT_NEAR(static_cast<double>(AnonymousBytes()),
                   static_cast<double>(at_1000), 200e3);
     }
-    EXPECT_LE((*made)->Usage().physical_bytes,
+    EXPECT_LE(made->Usage().physical_bytes,
               usage + 2 * spec.full_block_bytes());
-    EXPECT_EQ((*made)->n_tokens(), 20000);
-    EXPECT_EQ((*made)->RewindableTo(19999), 19999);
-    EXPECT_EQ((*made)->RewindableTo(19000), 0) << "what it sees is gone";
+    EXPECT_EQ(made->n_tokens(), 20000);
+    EXPECT_EQ(made->RewindableTo(19999), 19999);
+    EXPECT_EQ(made->RewindableTo(19000), 0) << "what it sees is gone";
   }
 }
 
 TEST(Memory, LayersWithAWindowGiveTheirPartOfABlockBack) {
   KvSpec spec(UniformKv{.n_layers = 6, .n_heads = 2, .head_dim = 128});
   spec.SetFormat(KvFormat::kF16);
-  auto made = MakeInPlaceSequence(spec, 70, false,
-                                  {.windows = {128, 128, 0, 128, 128, 0}});
-  ASSERT_TRUE(made.ok());
+  const auto made = OwnSequence(spec, {.windows = {128, 128, 0, 128, 128, 0}});
   const std::uint64_t before = AnonymousBytes();
-  Grow(**made, 4096, 64);
+  Grow(*made, 4096, 64);
   const double layer = 2.0 * 128 * 2 * 2 * 4096;  // of all tokens
   const double kept = 2 * layer + 4 * layer * (128.0 + 64) / 4096;
   EXPECT_NEAR(static_cast<double>(AnonymousBytes() - before), kept,
               0.06 * kept + 300e3);
-  EXPECT_NEAR(static_cast<double>((*made)->Usage().physical_bytes), kept,
+  EXPECT_NEAR(static_cast<double>(made->Usage().physical_bytes), kept,
               0.06 * kept);
 }
 

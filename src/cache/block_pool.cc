@@ -4,148 +4,233 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <mutex>
+#include <string>
 #include <utility>
-#include <vector>
 
-#include "base/check.h"
-#include "base/file.h"
-#include "cache/huge_regions.h"
+#include "cache/block_table.h"
 
 namespace hearth {
 
-struct BlockPool::Arena {
-  std::byte* base = nullptr;
-  std::size_t block_bytes = 0;
-  std::size_t slot_bytes = 0;  // block_bytes rounded up to pages
-  int n_slots = 0;
-  int n_spare = 0;  // of them
-  bool preallocated = false, whole = false;
-  std::mutex mutex;
-  HugeRegions huge;
-  std::vector<int> free_slots;  // taken from the back
-
-  ~Arena() {
-    if (base != nullptr) {
-      ::munmap(base, slot_bytes * static_cast<std::size_t>(n_slots));
-    }
+BlockPool::BlockPool(const BlockPoolOptions& options)
+    : options_(options),
+      blocks_(options.block_bytes, options.n_blocks, options.whole) {
+  // Two of a sequence: the tail before a step and the one after it.
+  constexpr int kTailsAtATime = 16;
+  if (options.tail_bytes > 0) {
+    tails_.emplace(options.tail_bytes, kTailsAtATime, /*whole=*/false);
   }
-
-  void Release(int slot) {
-    std::lock_guard lock(mutex);
-    if (!preallocated || slot >= n_slots - n_spare) {
-      huge.Release(slot);
-      ::madvise(base + static_cast<std::size_t>(slot) * slot_bytes, slot_bytes,
-                MADV_DONTNEED);
-    }
-    free_slots.push_back(slot);
-  }
-};
-
-std::shared_ptr<Block> Block::Mapped(ByteSpan bytes,
-                                     std::shared_ptr<const void> owner) {
-  // Never written through: writable() is for blocks that are not mapped.
-  return std::make_shared<Block>(const_cast<std::byte*>(bytes.data()),
-                                 bytes.size(), true, std::move(owner));
 }
 
-void Block::Discard(std::size_t offset, std::size_t size) {
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(bytes_ + offset);
-  const std::uintptr_t end = (begin + size) / page * page;
-  const std::uintptr_t first = (begin + page - 1) / page * page;
-  if (first >= end) return;
-  // A hint: should it fail, memory stays in use and nothing else happens.
-  (void)::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+Result<std::shared_ptr<BlockPool>> BlockPool::Make(
+    const BlockPoolOptions& options) {
+  std::shared_ptr<BlockPool> pool(new BlockPool(options));
+  if (options.preallocate) {
+    const MutexLock lock(pool->mutex_);
+    HEARTH_TRY(pool->blocks_.Preallocate());
+    pool->preallocated_bytes_ = pool->blocks_.committed_bytes();
+  }
+  return pool;
 }
 
-Result<BlockPool> BlockPool::Reserve(std::size_t block_bytes, int n_blocks,
-                                     bool preallocate, int n_spare,
-                                     bool whole) {
-  HEARTH_CHECK(block_bytes > 0 && n_blocks > 0 && n_spare >= 0);
-  const int n_slots = n_blocks + n_spare;
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  auto arena = std::make_shared<Arena>();
-  arena->block_bytes = block_bytes;
-  arena->slot_bytes = (block_bytes + page - 1) / page * page;
-  const auto total =
-      CheckedMul(arena->slot_bytes, static_cast<std::uint64_t>(n_slots));
-  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  void* base = total.has_value() ? ::mmap(nullptr, *total,
-                                          PROT_READ | PROT_WRITE, flags, -1, 0)
-                                 : MAP_FAILED;
-  if (base == MAP_FAILED) {
-    return {Code::kResourceFull,
-            "cannot reserve address space for " + std::to_string(n_blocks) +
-                " KV blocks of " + std::to_string(block_bytes) +
-                " bytes: " + ErrnoText(errno) + "; lower --context"};
-  }
-  arena->base = static_cast<std::byte*>(base);
-  arena->n_slots = n_slots;
-  arena->n_spare = n_spare;
-  arena->preallocated = preallocate;
-  arena->whole = whole;
-  if (whole) arena->huge = HugeRegions(arena->base, arena->slot_bytes, n_slots);
-  const std::size_t wanted =
-      arena->slot_bytes * static_cast<std::size_t>(n_blocks);
-  if (preallocate && ::madvise(base, wanted, MADV_POPULATE_WRITE) != 0) {
-    if (errno != EINVAL) {
-      return {Code::kResourceFull,
-              "cannot preallocate " + std::to_string(wanted) +
-                  " bytes of KV: " + ErrnoText(errno) +
-                  "; lower --context or leave --kv-preallocate out"};
-    }
-    // Kernels before 5.14: touch every page.
-    for (std::size_t i = 0; i < wanted; i += page) {
-      arena->base[i] = std::byte{0};
-    }
-  }
-  arena->free_slots.reserve(static_cast<std::size_t>(n_slots));
-  for (int slot = n_slots - 1; slot >= 0; --slot) {
-    arena->free_slots.push_back(slot);
-  }
-  return BlockPool(std::move(arena));
+std::uint64_t BlockPool::held_bytes_with(int n_blocks, int n_tails) const {
+  std::uint64_t bytes =
+      blocks_.committed_bytes_with(n_blocks) + copied_bytes_ - discarded_bytes_;
+  if (tails_.has_value()) bytes += tails_->committed_bytes_with(n_tails);
+  return bytes;
 }
 
-Result<std::shared_ptr<Block>> BlockPool::Allocate() {
-  int slot;
+std::uint64_t BlockPool::Promise(BlockPromise& promise, int n_blocks,
+                                 int n_tails) {
+  if (options_.bytes_max == 0) return 0;
+  const MutexLock lock(mutex_);
+  const int all_blocks = n_promised_blocks_ - promise.n_blocks_ + n_blocks;
+  const int all_tails = n_promised_tails_ - promise.n_tails_ + n_tails;
+  const std::uint64_t bytes = held_bytes_with(all_blocks, all_tails);
+  const bool more = n_blocks > promise.n_blocks_ || n_tails > promise.n_tails_;
+  if (more && bytes > options_.bytes_max) return bytes - options_.bytes_max;
+  n_promised_blocks_ = all_blocks;
+  n_promised_tails_ = all_tails;
+  promise.n_blocks_ = n_blocks;
+  promise.n_tails_ = n_tails;
+  return 0;
+}
+
+BlockPtr BlockPool::Share(std::unique_ptr<Block> block) {
+  return BlockPtr(block.release(),
+                  [pool = shared_from_this()](Block* b) { pool->Free(b); });
+}
+
+Result<BlockPtr> BlockPool::Allocate(Block::Home home, BlockPromise& promise) {
+  auto block = std::make_unique<Block>();
   {
-    std::lock_guard lock(arena_->mutex);
-    if (arena_->free_slots.empty()) {
+    const MutexLock lock(mutex_);
+    const bool tail = home == Block::Home::kTail;
+    int& promised = tail ? promise.n_tails_ : promise.n_blocks_;
+    if (promised == 0 && options_.bytes_max > 0 &&
+        held_bytes_with(n_promised_blocks_ + (tail ? 0 : 1),
+                        n_promised_tails_ + (tail ? 1 : 0)) >
+            options_.bytes_max) {
       return {Code::kResourceFull,
-              "all " + std::to_string(arena_->n_slots) +
-                  " KV blocks are in use; raise --context"};
+              "all of the KV memory, " + std::to_string(options_.bytes_max) +
+                  " bytes, is in use; give it more, or end a sequence"};
     }
-    slot = arena_->free_slots.back();
-    arena_->free_slots.pop_back();
-    arena_->huge.Take(slot);
+    HEARTH_ASSIGN(block->bytes_, (tail ? *tails_ : blocks_).Take());
+    if (promised > 0) {
+      --promised;
+      --(tail ? n_promised_tails_ : n_promised_blocks_);
+    }
+    live_.insert(block.get());
   }
-  std::byte* bytes =
-      arena_->base + static_cast<std::size_t>(slot) * arena_->slot_bytes;
-  const std::shared_ptr<Arena> arena = arena_;
-  return std::shared_ptr<Block>(
-      new Block(bytes, arena->block_bytes, /*mapped=*/false, nullptr),
-      [arena, slot](Block* block) {
-        delete block;
-        arena->Release(slot);
-      });
+  block->size_ =
+      home == Block::Home::kTail ? options_.tail_bytes : options_.block_bytes;
+  block->home_ = home;
+  return Share(std::move(block));
 }
 
-std::size_t BlockPool::block_bytes() const { return arena_->block_bytes; }
-int BlockPool::capacity() const { return arena_->n_slots - arena_->n_spare; }
-int BlockPool::n_spare() const { return arena_->n_spare; }
-bool BlockPool::preallocated() const { return arena_->preallocated; }
-bool BlockPool::whole() const { return arena_->whole; }
-
-int BlockPool::n_in_use() const {
-  std::lock_guard lock(arena_->mutex);
-  return arena_->n_slots - static_cast<int>(arena_->free_slots.size());
+BlockPtr BlockPool::Adopt(ByteSpan bytes, std::shared_ptr<const void> owner,
+                          bool mapped) {
+  auto block = std::make_unique<Block>();
+  // Never written through: writable() is for blocks that are not read-only.
+  block->bytes_ = const_cast<std::byte*>(bytes.data());
+  block->size_ = bytes.size();
+  block->home_ = mapped ? Block::Home::kMapped : Block::Home::kCopied;
+  block->owner_ = std::move(owner);
+  {
+    const MutexLock lock(mutex_);
+    (mapped ? mapped_bytes_ : copied_bytes_) += bytes.size();
+    live_.insert(block.get());
+  }
+  return Share(std::move(block));
 }
 
-std::uint64_t BlockPool::committed_bytes() const {
-  const int n = preallocated() ? std::max(capacity(), n_in_use()) : n_in_use();
-  return static_cast<std::uint64_t>(n) * arena_->slot_bytes;
+void BlockPool::Free(Block* block) {
+  // What keeps stored bytes alive may take its time: outside of the lock.
+  const std::unique_ptr<Block> freed(block);
+  const MutexLock lock(mutex_);
+  Unindex(*block);
+  live_.erase(block);
+  discarded_bytes_ -= block->discarded_bytes_;
+  switch (block->home_) {
+    case Block::Home::kPool:
+      blocks_.Return(block->bytes_);
+      break;
+    case Block::Home::kTail:
+      tails_->Return(block->bytes_);
+      break;
+    case Block::Home::kMapped:
+      mapped_bytes_ -= block->size_;
+      break;
+    case Block::Home::kCopied:
+      copied_bytes_ -= block->size_;
+      break;
+  }
+}
+
+void BlockPool::Unindex(Block& block) {
+  if (!block.id_.has_value()) return;
+  const auto entry = index_.find(*block.id_);
+  // Another block may have taken its place.
+  if (entry != index_.end() && entry->second.address == &block) {
+    index_.erase(entry);
+  }
+  block.id_.reset();
+}
+
+void BlockPool::Fill(const BlockPtr& block) {
+  const MutexLock lock(mutex_);
+  blocks_.Fill(block->bytes_);
+}
+
+BlockPtr BlockPool::Publish(BlockPtr block, const Digest& id) {
+  const MutexLock lock(mutex_);
+  Entry& entry = index_[id];
+  if (BlockPtr there = entry.block.lock(); there != nullptr) return there;
+  if (block->id_.has_value() && *block->id_ != id) Unindex(*block);
+  block->id_ = id;
+  index_[id] = {block, block.get()};
+  return block;
+}
+
+BlockPtr BlockPool::Find(const Digest& id) {
+  const MutexLock lock(mutex_);
+  const auto entry = index_.find(id);
+  return entry == index_.end() ? nullptr : entry->second.block.lock();
+}
+
+BlockPtr BlockPool::Exchange(const Digest& id, BlockPtr mapped) {
+  // Let go of behind the lock: it may turn out to be the last reference.
+  BlockPtr there;
+  const MutexLock lock(mutex_);
+  Entry& entry = index_[id];
+  there = entry.block.lock();
+  if (there != nullptr && there->mapped()) return there;
+  if (there != nullptr) there->id_.reset();
+  mapped->id_ = id;
+  entry = {mapped, mapped.get()};
+  return mapped;
+}
+
+bool BlockPool::Withdraw(const BlockPtr& block) {
+  const MutexLock lock(mutex_);
+  // Nobody gets a reference but from the index, which this lock guards, or from
+  // the holder that asks.
+  if (block.use_count() > 1 || block->n_tables() > 1) return false;
+  Unindex(*block);
+  return true;
+}
+
+void BlockPool::Discard(const BlockPtr& block, std::span<const Range> ranges) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  std::size_t bytes = 0;
+  for (const Range& range : ranges) {
+    const auto at = reinterpret_cast<std::uintptr_t>(block->bytes_);
+    const std::uintptr_t end = (at + range.end) / page * page;
+    const std::uintptr_t begin = (at + range.begin + page - 1) / page * page;
+    if (begin >= end) continue;
+    // A hint: should it fail, memory stays in use and nothing else happens.
+    (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    bytes += end - begin;
+  }
+  if (block->mapped()) return;
+  const MutexLock lock(mutex_);
+  // Some of it may have been given back before.
+  bytes = std::max(bytes, block->discarded_bytes_);
+  discarded_bytes_ += bytes - block->discarded_bytes_;
+  block->discarded_bytes_ = bytes;
+}
+
+PoolUsage BlockPool::Usage() const {
+  const MutexLock lock(mutex_);
+  return {.held_bytes = held_bytes(), .mapped_bytes = mapped_bytes_};
+}
+
+std::uint64_t BlockPool::BytesHeldOnlyBy(
+    std::span<const BlockTable* const> tables) const {
+  std::unordered_map<const Block*, int> n_tables;
+  for (const BlockTable* table : tables) {
+    for (int i = 0; i < table->size(); ++i) {
+      if (table->At(i) != nullptr) ++n_tables[table->At(i).get()];
+    }
+  }
+  const MutexLock lock(mutex_);
+  std::uint64_t bytes = 0;
+  for (const auto& [block, n] : n_tables) {
+    if (block->mapped() || block->n_tables() > n) continue;
+    bytes += (block->home_ == Block::Home::kPool ? blocks_.slot_bytes()
+                                                 : block->size_) -
+             block->discarded_bytes_;
+  }
+  return bytes;
+}
+
+void BlockPool::Enter(const BlockTable* table) {
+  const MutexLock lock(mutex_);
+  tables_.insert(table);
+}
+
+void BlockPool::Leave(const BlockTable* table) {
+  const MutexLock lock(mutex_);
+  tables_.erase(table);
 }
 
 }  // namespace hearth

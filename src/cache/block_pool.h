@@ -1,78 +1,223 @@
-// Memory of KV blocks: address space for the whole capacity is reserved once,
-// blocks are handed out in place, and the system commits pages as they are
-// first written. Nothing is moved or copied when a sequence grows.
+// The blocks of all sequences of an engine: one pool of memory with one limit,
+// and one index by chain id, so that what two sequences have in common is in
+// memory once.
+//
+// A block is sealed when it is full: then nobody writes it, and any number of
+// sequences and saves hold it. A sealed block with an id is found by it as long
+// as somebody holds it; the index itself holds nothing.
+//
+// Threads  any, all at once. A block's bytes are written by the one sequence
+//          that holds it, before it is published.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
 #include "base/bytes.h"
+#include "base/hash.h"
+#include "base/mutex.h"
+#include "cache/block_memory.h"
 #include "hearth/result.h"
 
 namespace hearth {
 
-// One block's bytes. Either anonymous memory of a pool (writable until it is
-// shared) or a read-only mapping of a stored file.
+class BlockTable;
+
+// One block's bytes.
 class Block {
  public:
-  // A stored block: `owner` keeps the bytes alive.
-  static std::shared_ptr<Block> Mapped(ByteSpan bytes,
-                                       std::shared_ptr<const void> owner);
-
-  Block(std::byte* bytes, std::size_t size, bool mapped,
-        std::shared_ptr<const void> owner)
-      : bytes_(bytes), size_(size), mapped_(mapped), owner_(std::move(owner)) {}
+  enum class Home {
+    kPool,    // anonymous memory of the pool
+    kTail,    // the same, of a block in fp32
+    kMapped,  // a mapping of a stored file: the system can drop and read it
+    kCopied,  // stored bytes in memory that their owner allocated
+  };
 
   const std::byte* data() const { return bytes_; }
   std::size_t size() const { return size_; }
-  bool mapped() const { return mapped_; }
-  // REQUIRES: !mapped().
+  Home home() const { return home_; }
+  bool mapped() const { return home_ == Home::kMapped; }
+  bool read_only() const {
+    return home_ == Home::kMapped || home_ == Home::kCopied;
+  }
+  // REQUIRES: !read_only(), and the caller is the one holder.
   std::byte* writable() { return bytes_; }
-
-  // Gives the memory of the whole pages inside [offset, offset + size) back to
-  // the system. What lies there is lost, but for a mapping's, which the file
-  // still has.
-  void Discard(std::size_t offset, std::size_t size);
+  // Block tables that hold it; saves in progress do not count.
+  int n_tables() const { return n_tables_.load(std::memory_order_acquire); }
 
  private:
-  std::byte* bytes_;
-  std::size_t size_;
-  bool mapped_;
-  std::shared_ptr<const void> owner_;
+  friend class BlockPool;
+  friend class HeldBlock;
+
+  std::byte* bytes_ = nullptr;
+  std::size_t size_ = 0;
+  Home home_ = Home::kPool;
+  std::shared_ptr<const void> owner_;  // of stored bytes
+  // The pool's, under its lock:
+  std::optional<Digest> id_;
+  std::size_t discarded_bytes_ = 0;
+  std::atomic<int> n_tables_ = 0;
 };
 
-class BlockPool {
+using BlockPtr = std::shared_ptr<Block>;
+
+// A block in a table.
+class HeldBlock {
  public:
-  // Reserves room for `n_blocks` blocks of `block_bytes`, and for `n_spare`
-  // more that are in use only while someone else (a save in progress) holds
-  // blocks that their sequence has dropped. With `preallocate` every page of
-  // the n_blocks is faulted in now, so that no later step waits for one.
-  // `whole`: no part of a block is discarded before all of it is, so that full
-  // blocks may share huge pages.
-  static Result<BlockPool> Reserve(std::size_t block_bytes, int n_blocks,
-                                   bool preallocate, int n_spare = 0,
-                                   bool whole = false);
+  HeldBlock() = default;
+  explicit HeldBlock(BlockPtr block) : block_(std::move(block)) { Count(1); }
+  HeldBlock(const HeldBlock& other) : block_(other.block_) { Count(1); }
+  HeldBlock(HeldBlock&& other) noexcept : block_(std::move(other.block_)) {}
+  HeldBlock& operator=(HeldBlock other) noexcept {
+    block_.swap(other.block_);
+    return *this;
+  }
+  ~HeldBlock() { Count(-1); }
 
-  // A block of undefined content; kResourceFull when all are in use. The block
-  // goes back when its last reference does, and its memory to the system
-  // (unless preallocated). The memory outlives the pool object if need be.
-  Result<std::shared_ptr<Block>> Allocate();
-
-  std::size_t block_bytes() const;
-  int capacity() const;  // without the spare ones
-  int n_spare() const;
-  int n_in_use() const;
-  bool preallocated() const;
-  bool whole() const;
-  // Anonymous memory that this pool holds resident: blocks in use, or the whole
-  // reservation when preallocated.
-  std::uint64_t committed_bytes() const;
+  const BlockPtr& get() const { return block_; }
 
  private:
-  struct Arena;
-  explicit BlockPool(std::shared_ptr<Arena> arena) : arena_(std::move(arena)) {}
-  std::shared_ptr<Arena> arena_;
+  void Count(int n) {
+    if (block_ != nullptr) {
+      block_->n_tables_.fetch_add(n, std::memory_order_acq_rel);
+    }
+  }
+  BlockPtr block_;
+};
+
+// Room that a sequence has been promised and has not taken yet. Without a limit
+// nothing need be promised.
+class BlockPromise {
+ private:
+  friend class BlockPool;
+  int n_blocks_ = 0, n_tails_ = 0;
+};
+
+struct BlockPoolOptions {
+  std::size_t block_bytes = 0;
+  std::size_t tail_bytes = 0;   // of a tail that is no block yet; 0: none
+  int n_blocks = 1;             // of a sequence: address space for as many is
+                                // reserved at a time
+  bool preallocate = false;     // n_blocks are faulted in at once
+  bool whole = false;           // no part of a block is given back before all
+  std::uint64_t bytes_max = 0;  // of memory; 0: no limit
+};
+
+// Memory of all sequences, each block counted once.
+struct PoolUsage {
+  std::uint64_t held_bytes = 0;    // anonymous; of saves in progress, too
+  std::uint64_t mapped_bytes = 0;  // shared with the page cache
+};
+
+class BlockPool : public std::enable_shared_from_this<BlockPool> {
+ public:
+  static Result<std::shared_ptr<BlockPool>> Make(
+      const BlockPoolOptions& options);
+
+  // A block of undefined content, of what was promised as long as that lasts;
+  // kResourceFull at the limit. It goes back when its last reference does, and
+  // its memory to the system (unless preallocated). It outlives whoever made
+  // the pool if need be.
+  Result<BlockPtr> Allocate(BlockPromise& promise) {
+    return Allocate(Block::Home::kPool, promise);
+  }
+  Result<BlockPtr> AllocateTail(BlockPromise& promise) {
+    return Allocate(Block::Home::kTail, promise);
+  }
+  // Promises so many blocks and tails, in place of what was promised before.
+  // Gives 0, or the bytes that are missing for it; then nothing has changed.
+  std::uint64_t Promise(BlockPromise& promise, int n_blocks, int n_tails);
+  // A block of stored bytes, which `owner` keeps alive.
+  BlockPtr Adopt(ByteSpan bytes, std::shared_ptr<const void> owner,
+                 bool mapped);
+
+  // All of the block has been written.
+  void Fill(const BlockPtr& block);
+  // The sealed block is found under `id` from now on. Gives the block to go on
+  // with: another one when the pool has the same already.
+  BlockPtr Publish(BlockPtr block, const Digest& id);
+  // Null when nobody holds it.
+  BlockPtr Find(const Digest& id);
+  // Stored bytes take the place of the block that is found under `id`: gives
+  // the block to go on with, which is the same for everybody who asks. Whoever
+  // holds the other one keeps it until it asks.
+  BlockPtr Exchange(const Digest& id, BlockPtr mapped);
+
+  // Whether the block is the caller's alone; then nobody finds it any more, and
+  // it may be written, or parts of it given back.
+  bool Withdraw(const BlockPtr& block);
+  // Gives back the memory of the whole pages inside the ranges of a block that
+  // was withdrawn. What lies there is lost, but for a mapping's, which the file
+  // still has.
+  struct Range {
+    std::size_t begin, end;
+  };
+  void Discard(const BlockPtr& block, std::span<const Range> ranges);
+
+  const BlockPoolOptions& options() const { return options_; }
+  PoolUsage Usage() const;
+  // Memory that is taken whether or not a block is in use.
+  std::uint64_t preallocated_bytes() const { return preallocated_bytes_; }
+  // Memory that is free again when these tables let go of their blocks: what
+  // others or saves hold, too, stays.
+  std::uint64_t BytesHeldOnlyBy(
+      std::span<const BlockTable* const> tables) const;
+
+  // Whether memory, tables and index agree: every slot is free or one live
+  // block's; every table's blocks are this pool's and counted; what is indexed
+  // is alive, whole, and under its own id, and no other block has the id.
+  // kCorrupt says what does not. For tests. REQUIRES: no thread is inside a
+  // sequence.
+  Result<void> CheckIntegrity() const;
+
+ private:
+  friend class BlockTable;
+
+  explicit BlockPool(const BlockPoolOptions& options);
+  Result<BlockPtr> Allocate(Block::Home home, BlockPromise& promise);
+  BlockPtr Share(std::unique_ptr<Block> block);
+  void Free(Block* block);
+  void Unindex(Block& block) HEARTH_REQUIRES(mutex_);
+  std::uint64_t held_bytes() const HEARTH_REQUIRES(mutex_) {
+    return held_bytes_with(0, 0);
+  }
+  std::uint64_t held_bytes_with(int n_blocks, int n_tails) const
+      HEARTH_REQUIRES(mutex_);
+  Result<void> CheckTables() const HEARTH_REQUIRES(mutex_);
+  // `held` keeps what was looked at until the lock is free again.
+  Result<void> CheckIndex(std::vector<BlockPtr>& held) const
+      HEARTH_REQUIRES(mutex_);
+
+  // Tables that are walked by CheckIntegrity.
+  void Enter(const BlockTable* table);
+  void Leave(const BlockTable* table);
+
+  struct Entry {
+    std::weak_ptr<Block> block;
+    const Block* address;
+  };
+
+  const BlockPoolOptions options_;
+  std::uint64_t preallocated_bytes_ = 0;  // from Make on
+  mutable Mutex mutex_;
+  BlockMemory blocks_ HEARTH_GUARDED_BY(mutex_);
+  std::optional<BlockMemory> tails_ HEARTH_GUARDED_BY(mutex_);
+  std::unordered_map<Digest, Entry> index_ HEARTH_GUARDED_BY(mutex_);
+  std::unordered_set<const Block*> live_ HEARTH_GUARDED_BY(mutex_);
+  std::set<const BlockTable*> tables_ HEARTH_GUARDED_BY(mutex_);
+  int n_promised_blocks_ HEARTH_GUARDED_BY(mutex_) = 0;
+  int n_promised_tails_ HEARTH_GUARDED_BY(mutex_) = 0;
+  std::uint64_t mapped_bytes_ HEARTH_GUARDED_BY(mutex_) = 0;
+  std::uint64_t copied_bytes_ HEARTH_GUARDED_BY(mutex_) = 0;
+  std::uint64_t discarded_bytes_ HEARTH_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace hearth

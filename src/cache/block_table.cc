@@ -4,15 +4,30 @@
 
 namespace hearth {
 
-BlockTable::BlockTable(const KvSpec& spec, KvRetention retention)
-    : layout_(spec, spec.block_tokens),
+BlockTable::BlockTable(std::shared_ptr<BlockPool> pool, const KvSpec& spec,
+                       KvRetention retention)
+    : pool_(std::move(pool)),
+      layout_(spec, spec.block_tokens),
       block_tokens_(spec.block_tokens),
       n_layers_(spec.n_layers()),
       retention_(std::move(retention)),
       n_sink_blocks_((retention_.sink_tokens + spec.block_tokens - 1) /
                      spec.block_tokens),
       windowed_(retention_.windowed()),
-      released_(spec.layers.size(), n_sink_blocks_) {}
+      released_(spec.layers.size(), n_sink_blocks_) {
+  pool_->Enter(this);
+}
+
+void BlockTable::CopyFrom(const BlockTable& other) {
+  blocks_ = other.blocks_;
+  released_ = other.released_;
+}
+
+int BlockTable::n_held() const {
+  return static_cast<int>(
+      std::count_if(blocks_.begin(), blocks_.end(),
+                    [](const HeldBlock& b) { return b.get() != nullptr; }));
+}
 
 void BlockTable::Truncate(int n_blocks) {
   blocks_.resize(static_cast<std::size_t>(n_blocks));
@@ -39,6 +54,7 @@ int BlockTable::SeenTokens(int layer, int n_tokens) const {
 // only whole pages can be given back.
 void BlockTable::DiscardLayers(int block,
                                const std::vector<int>& first_needed) {
+  std::vector<BlockPool::Range> ranges;
   for (int layer = 0; layer < n_layers_;) {
     int end = layer;
     while (end < n_layers_ &&
@@ -46,13 +62,13 @@ void BlockTable::DiscardLayers(int block,
       ++end;
     }
     if (end > layer) {
-      const std::size_t begins = layout_.offset(layer);
-      const std::size_t ends =
-          end < n_layers_ ? layout_.offset(end) : layout_.block_bytes();
-      At(block)->Discard(begins, ends - begins);
+      ranges.push_back({layout_.offset(layer), end < n_layers_
+                                                   ? layout_.offset(end)
+                                                   : layout_.block_bytes()});
     }
     layer = end + 1;
   }
+  pool_->Discard(At(block), ranges);
 }
 
 void BlockTable::Release(int n_tokens, int n_blocks) {
@@ -69,17 +85,9 @@ void BlockTable::Release(int n_tokens, int n_blocks) {
   for (int block = begin; block < *highest; ++block) {
     if (block < *lowest) {
       Replace(block, nullptr);
-    } else if (At(block).use_count() == 1) {
-      const bool news = [&] {
-        for (int layer = 0; layer < n_layers_; ++layer) {
-          const auto i = static_cast<std::size_t>(layer);
-          if (released_[i] <= block && first_needed[i] > block) return true;
-        }
-        return false;
-      }();
-      if (news) DiscardLayers(block, first_needed);
-    } else {
-      break;
+    } else if (IsNews(block, first_needed)) {
+      if (!pool_->Withdraw(At(block))) break;
+      DiscardLayers(block, first_needed);
     }
     unshared_until = block + 1;
   }
@@ -88,6 +96,14 @@ void BlockTable::Release(int n_tokens, int n_blocks) {
         released_[i],
         std::max(n_sink_blocks_, std::min(first_needed[i], unshared_until)));
   }
+}
+
+// Whether a layer is done with `block` that was not before.
+bool BlockTable::IsNews(int block, const std::vector<int>& first_needed) const {
+  for (std::size_t i = 0; i < released_.size(); ++i) {
+    if (released_[i] <= block && first_needed[i] > block) return true;
+  }
+  return false;
 }
 
 bool BlockTable::Serves(int n_tokens) const {
@@ -109,18 +125,21 @@ bool BlockTable::IsWhole(int block) const {
                      [block](int released) { return released <= block; });
 }
 
-std::size_t BlockTable::HeldBytes(bool mapped) const {
-  std::size_t n = 0;
+BlockTable::Held BlockTable::HeldBytes() const {
+  Held held;
   for (int block = 0; block < size(); ++block) {
-    if (At(block) == nullptr || At(block)->mapped() != mapped) continue;
+    if (At(block) == nullptr) continue;
+    std::size_t n = 0;
     for (int layer = 0; layer < n_layers_; ++layer) {
       const int released = released_[static_cast<std::size_t>(layer)];
       if (block < n_sink_blocks_ || released <= block) {
         n += layout_.layer(layer).bytes();
       }
     }
+    (At(block)->mapped() ? held.mapped : held.anonymous) += n;
+    if (At(block)->n_tables() > 1) held.shared += n;
   }
-  return n;
+  return held;
 }
 
 }  // namespace hearth

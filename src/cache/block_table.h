@@ -15,18 +15,24 @@ namespace hearth {
 
 class BlockTable {
  public:
-  BlockTable(const KvSpec& spec, KvRetention retention);
+  BlockTable(std::shared_ptr<BlockPool> pool, const KvSpec& spec,
+             KvRetention retention);
+  ~BlockTable() { pool_->Leave(this); }
+  BlockTable(const BlockTable&) = delete;
+  BlockTable& operator=(const BlockTable&) = delete;
+  // Holds what `other`, of the same pool, holds.
+  void CopyFrom(const BlockTable& other);
 
   int size() const { return static_cast<int>(blocks_.size()); }
+  // Blocks that are still held.
+  int n_held() const;
   // Null when all of it was let go of.
-  const std::shared_ptr<Block>& At(int block) const {
-    return blocks_[static_cast<std::size_t>(block)];
+  const BlockPtr& At(int block) const {
+    return blocks_[static_cast<std::size_t>(block)].get();
   }
-  void Push(std::shared_ptr<Block> block) {
-    blocks_.push_back(std::move(block));
-  }
-  void Replace(int block, std::shared_ptr<Block> with) {
-    blocks_[static_cast<std::size_t>(block)] = std::move(with);
+  void Push(BlockPtr block) { blocks_.emplace_back(std::move(block)); }
+  void Replace(int block, BlockPtr with) {
+    blocks_[static_cast<std::size_t>(block)] = HeldBlock(std::move(with));
   }
   void Truncate(int n_blocks);
 
@@ -42,8 +48,12 @@ class BlockTable {
 
   // Tokens of one layer that position `n_tokens` looks at.
   int SeenTokens(int layer, int n_tokens) const;
-  // Bytes of the blocks that are held, split by kind.
-  std::size_t HeldBytes(bool mapped) const;
+  // Bytes of the blocks that are held.
+  struct Held {
+    std::size_t anonymous = 0, mapped = 0;
+    std::size_t shared = 0;  // of both: that other tables hold, too
+  };
+  Held HeldBytes() const;
 
  private:
   int Window(int layer) const {
@@ -52,14 +62,16 @@ class BlockTable {
                : retention_.windows[static_cast<std::size_t>(layer)];
   }
   int FirstNeeded(int layer, int n_tokens) const;
+  bool IsNews(int block, const std::vector<int>& first_needed) const;
   void DiscardLayers(int block, const std::vector<int>& first_needed);
 
+  const std::shared_ptr<BlockPool> pool_;
   KvLayout layout_;
   int block_tokens_, n_layers_;
   KvRetention retention_;
   int n_sink_blocks_;
   bool windowed_;
-  std::vector<std::shared_ptr<Block>> blocks_;
+  std::vector<HeldBlock> blocks_;
   // For each layer: blocks [n_sink_blocks_, released) are let go of.
   std::vector<int> released_;
 };

@@ -24,7 +24,7 @@ class ConcatSequence final : public KvSequence {
     if (n_tokens_ + n > n_tokens_max_) {
       return {Code::kResourceFull, "the KV cache is limited to " +
                                        std::to_string(n_tokens_max_) +
-                                       " tokens; raise --context"};
+                                       " tokens; give it a larger context"};
     }
     n_new_ = n;
     return {};
@@ -86,7 +86,7 @@ class ConcatSequence final : public KvSequence {
   }
 
   Result<void> AppendStored(ByteSpan payload, int n_tokens,
-                            std::shared_ptr<const void>) override {
+                            std::shared_ptr<const void>, bool) override {
     HEARTH_CHECK(n_tokens_ % spec_.block_tokens == 0);
     const KvLayout stored(spec_, n_tokens);
     HEARTH_CHECK(payload.size() == stored.block_bytes());
@@ -102,6 +102,14 @@ class ConcatSequence final : public KvSequence {
     Commit();
     return {};
   }
+
+  void Publish(std::span<const Digest>) override {}
+  int AppendShared(std::span<const Digest>) override { return 0; }
+  void Exchange(int, const Digest&, ByteSpan,
+                std::shared_ptr<const void>) override {}
+  bool IsMapped(int) const override { return true; }
+  std::uint64_t Reserve(int) override { return 0; }
+  const BlockTable* table() const override { return nullptr; }
 
   bool HasImage(int, int) const override { return true; }
   BlockImage Image(int block, int n) const override {

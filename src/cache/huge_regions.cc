@@ -29,13 +29,12 @@ HugeRegions::HugeRegions(std::byte* base, std::size_t slot_bytes, int n_slots)
 void HugeRegions::Take(int slot) {
   if (slots_.empty()) return;
   slots_[static_cast<std::size_t>(slot)] = State::kFilling;
-  const int full = last_taken_;
-  last_taken_ = slot;
-  if (full < 0 || slots_[static_cast<std::size_t>(full)] != State::kFilling) {
-    return;
-  }
-  slots_[static_cast<std::size_t>(full)] = State::kFull;
-  const auto [begin, end] = RegionsOf(full);
+}
+
+void HugeRegions::Fill(int slot) {
+  if (slots_.empty()) return;
+  slots_[static_cast<std::size_t>(slot)] = State::kFull;
+  const auto [begin, end] = RegionsOf(slot);
   for (std::size_t region = begin; region < end; ++region) {
     if (converted_[region] || !IsFull(region)) continue;
     // One attempt: a kernel that has no huge page to give now need not be

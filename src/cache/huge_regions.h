@@ -21,8 +21,10 @@ class HugeRegions {
   // For `n_slots` slots of `slot_bytes` from `base` on.
   HugeRegions(std::byte* base, std::size_t slot_bytes, int n_slots);
 
-  // `slot` is going to be written; the one taken before it has been.
+  // `slot` is going to be written.
   void Take(int slot);
+  // All of it has been.
+  void Fill(int slot);
   // Its memory goes back to the system.
   void Release(int slot);
 
@@ -38,7 +40,6 @@ class HugeRegions {
   std::size_t slot_bytes_ = 0;
   std::vector<State> slots_;
   std::vector<bool> converted_;  // regions
-  int last_taken_ = -1;
 };
 
 }  // namespace hearth

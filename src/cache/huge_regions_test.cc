@@ -31,6 +31,7 @@ class HugeRegionsTest : public ::testing::Test {
   void Fill(int slot) {
     regions_.Take(slot);
     std::memset(Slot(slot), slot + 1, kSlotBytes);
+    regions_.Fill(slot);
   }
   bool Holds(int slot, int value) {
     return std::all_of(Slot(slot), Slot(slot) + kSlotBytes, [&](std::byte b) {
@@ -81,6 +82,7 @@ TEST_F(HugeRegionsTest, MemoryOfFreeBlocksIsNotTakenAgain) {
 TEST(HugeRegions, WithoutSlotsItDoesNothing) {
   HugeRegions none;
   none.Take(3);
+  none.Fill(3);
   none.Release(3);
 }
 

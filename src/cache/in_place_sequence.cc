@@ -17,14 +17,17 @@ namespace {
 // writes it into a block of the table.
 class InPlaceSequence final : public KvSequence {
  public:
-  InPlaceSequence(const KvSpec& spec, const KvRetention& retention,
-                  BlockPool pool, TailBlocks tails)
+  ~InPlaceSequence() override { (void)pool_->Promise(promise_, 0, 0); }
+  InPlaceSequence(const InPlaceSequence&) = delete;
+  InPlaceSequence& operator=(const InPlaceSequence&) = delete;
+  InPlaceSequence(std::shared_ptr<BlockPool> pool, const KvSpec& spec,
+                  const KvRetention& retention)
       : spec_(spec),
         retention_(retention),
         layout_(spec, spec.block_tokens),
         pool_(std::move(pool)),
-        table_(spec, retention),
-        tails_(std::move(tails)),
+        table_(pool_, spec, retention),
+        tails_(pool_, spec),
         layer_tokens_(spec.layers.size(), 0) {}
 
   const KvSpec& spec() const override { return spec_; }
@@ -33,27 +36,27 @@ class InPlaceSequence final : public KvSequence {
   Result<void> Extend(int n) override {
     table_.Release(n_tokens_, releasable_ / spec_.block_tokens);
     // All that can fail comes first, so that an error changes nothing.
-    std::shared_ptr<Block> own_tail;
+    BlockPtr own_tail;
     const int n_live = n_tokens_ % spec_.block_tokens;
     if (n_live != 0 && !spec_.quantised()) {
-      const std::shared_ptr<Block>& tail = table_.At(table_.size() - 1);
-      if (tail->mapped() || tail.use_count() > 1) {
-        HEARTH_ASSIGN(own_tail, pool_.Allocate());
+      const BlockPtr& tail = table_.At(table_.size() - 1);
+      if (tail->read_only() || !pool_->Withdraw(tail)) {
+        HEARTH_ASSIGN(own_tail, pool_->Allocate(promise_));
         CopyBlockTokens(spec_, layout_, tail->data(), layout_,
                         own_tail->writable(), n_live);
       }
     }
     const int n_wanted = BlocksOf(n_tokens_ + n);
-    std::vector<std::shared_ptr<Block>> fresh;
+    std::vector<BlockPtr> fresh;
     for (int i = table_.size(); i < n_wanted; ++i) {
-      HEARTH_ASSIGN(std::shared_ptr<Block> block, pool_.Allocate());
+      HEARTH_ASSIGN(BlockPtr block, pool_->Allocate(promise_));
       fresh.push_back(std::move(block));
     }
-    if (spec_.quantised()) HEARTH_TRY(tails_.Begin(n_tokens_, n));
+    if (spec_.quantised()) HEARTH_TRY(tails_.Begin(promise_, n_tokens_, n));
     if (own_tail != nullptr) {
       table_.Replace(table_.size() - 1, std::move(own_tail));
     }
-    for (std::shared_ptr<Block>& block : fresh) table_.Push(std::move(block));
+    for (BlockPtr& block : fresh) table_.Push(std::move(block));
     n_new_ = n;
     return {};
   }
@@ -109,9 +112,13 @@ class InPlaceSequence final : public KvSequence {
   }
 
   void Commit() override {
+    const int n_full = n_tokens_ / spec_.block_tokens;
     n_tokens_ += n_new_;
     n_new_ = 0;
     if (spec_.quantised()) tails_.Commit();
+    for (int b = n_full; b < n_tokens_ / spec_.block_tokens; ++b) {
+      pool_->Fill(table_.At(b));
+    }
   }
 
   int RewindableTo(int n_tokens) const override {
@@ -130,36 +137,33 @@ class InPlaceSequence final : public KvSequence {
     }
     table_.Truncate(BlocksOf(n_tokens));
     SetTokens(n_tokens);
+    n_published_ = std::min(n_published_, n_tokens / spec_.block_tokens);
   }
 
   Result<std::unique_ptr<KvSequence>> Fork() const override {
-    // Pools of its own, so that both may grow to the full context: address
-    // space costs nothing, and blocks keep the pool they came from alive.
-    HEARTH_ASSIGN(BlockPool pool,
-                  BlockPool::Reserve(pool_.block_bytes(), pool_.capacity(),
-                                     /*preallocate=*/false, pool_.n_spare(),
-                                     pool_.whole()));
-    HEARTH_ASSIGN(TailBlocks tails, tails_.Fork(n_tokens_));
-    auto fork = std::make_unique<InPlaceSequence>(
-        spec_, retention_, std::move(pool), std::move(tails));
-    fork->table_ = table_;
+    auto fork = std::make_unique<InPlaceSequence>(pool_, spec_, retention_);
+    HEARTH_TRY(fork->tails_.CopyFrom(fork->promise_, tails_, n_tokens_));
+    fork->table_.CopyFrom(table_);
     fork->SetTokens(n_tokens_);
+    fork->n_published_ = n_published_;
     fork->releasable_ = releasable_;
     return std::unique_ptr<KvSequence>(std::move(fork));
   }
 
   Result<void> AppendStored(ByteSpan payload, int n_tokens,
-                            std::shared_ptr<const void> owner) override {
+                            std::shared_ptr<const void> owner,
+                            bool mapped) override {
     HEARTH_CHECK(n_tokens_ % spec_.block_tokens == 0 && n_tokens >= 1 &&
                  n_tokens <= spec_.block_tokens);
     const KvLayout stored(spec_, n_tokens);
     HEARTH_CHECK(payload.size() == stored.block_bytes());
     if (n_tokens == spec_.block_tokens) {
-      table_.Push(Block::Mapped(payload, std::move(owner)));
+      table_.Push(pool_->Adopt(payload, std::move(owner), mapped));
     } else if (spec_.quantised()) {
-      HEARTH_TRY(tails_.Restore(n_tokens_, stored, payload, n_tokens));
+      HEARTH_TRY(
+          tails_.Restore(promise_, n_tokens_, stored, payload, n_tokens));
     } else {
-      HEARTH_ASSIGN(std::shared_ptr<Block> block, pool_.Allocate());
+      HEARTH_ASSIGN(BlockPtr block, pool_->Allocate(promise_));
       CopyBlockTokens(spec_, stored, payload.data(), layout_, block->writable(),
                       n_tokens);
       table_.Push(std::move(block));
@@ -167,6 +171,63 @@ class InPlaceSequence final : public KvSequence {
     SetTokens(n_tokens_ + n_tokens);
     return {};
   }
+
+  void Publish(std::span<const Digest> ids) override {
+    const int n_full =
+        std::min(static_cast<int>(ids.size()), n_tokens_ / spec_.block_tokens);
+    for (; n_published_ < n_full; ++n_published_) {
+      if (!table_.IsWhole(n_published_)) continue;
+      table_.Replace(
+          n_published_,
+          pool_->Publish(table_.At(n_published_),
+                         ids[static_cast<std::size_t>(n_published_)]));
+    }
+  }
+
+  int AppendShared(std::span<const Digest> ids) override {
+    HEARTH_CHECK(n_tokens_ % spec_.block_tokens == 0);
+    int n = n_tokens_ / spec_.block_tokens;
+    const int n_before = n;
+    for (; n < static_cast<int>(ids.size()); ++n) {
+      BlockPtr block = pool_->Find(ids[static_cast<std::size_t>(n)]);
+      if (block == nullptr) break;
+      table_.Push(std::move(block));
+    }
+    SetTokens(n * spec_.block_tokens);
+    if (n_published_ == n_before) n_published_ = n;
+    return n - n_before;
+  }
+
+  void Exchange(int block, const Digest& id, ByteSpan payload,
+                std::shared_ptr<const void> owner) override {
+    const BlockPtr& mine = table_.At(block);
+    if (mine == nullptr || mine->mapped() || !table_.IsWhole(block)) return;
+    HEARTH_CHECK(payload.size() == layout_.block_bytes());
+    table_.Replace(block,
+                   pool_->Exchange(id, pool_->Adopt(payload, std::move(owner),
+                                                    /*mapped=*/true)));
+  }
+
+  bool IsMapped(int block) const override {
+    return table_.At(block) == nullptr || table_.At(block)->mapped();
+  }
+
+  std::uint64_t Reserve(int n_tokens) override {
+    if (n_tokens <= n_tokens_) return pool_->Promise(promise_, 0, 0);
+    int n_blocks = std::max(0, BlocksOf(n_tokens) - table_.size());
+    if (n_tokens_ % spec_.block_tokens != 0 && !spec_.quantised()) {
+      const BlockPtr& tail = table_.At(table_.size() - 1);
+      if (tail->read_only() || tail.use_count() > 1)
+        ++n_blocks;  // to be copied
+    }
+    // A window lets go of the rest.
+    n_blocks = std::min(
+        n_blocks, std::max(2, pool_->options().n_blocks - table_.n_held()));
+    // The tail after a step, while the one before it is there.
+    return pool_->Promise(promise_, n_blocks, spec_.quantised() ? 1 : 0);
+  }
+
+  const BlockTable* table() const override { return &table_; }
 
   bool HasImage(int block, int n) const override {
     HEARTH_CHECK(n >= 1 && n <= spec_.block_tokens &&
@@ -179,7 +240,7 @@ class InPlaceSequence final : public KvSequence {
   BlockImage Image(int block, int n) const override {
     HEARTH_CHECK(HasImage(block, n));
     if (n == spec_.block_tokens) {
-      const std::shared_ptr<Block>& source = table_.At(block);
+      const BlockPtr& source = table_.At(block);
       return {ByteSpan(source->data(), layout_.block_bytes()), n, source};
     }
     const KvLayout compact(spec_, n);
@@ -211,14 +272,15 @@ class InPlaceSequence final : public KvSequence {
               (quantised ? spec_.layer(i).float_bytes()
                          : (full_bytes + n - 1) / n);
     }
-    usage.mapped_bytes = table_.HeldBytes(/*mapped=*/true);
-    usage.physical_bytes = pool_.preallocated()
-                               ? pool_.committed_bytes()
-                               : table_.HeldBytes(/*mapped=*/false);
-    usage.physical_bytes += usage.mapped_bytes + tails_.held_bytes();
+    const BlockTable::Held held = table_.HeldBytes();
+    usage.mapped_bytes = held.mapped;
+    usage.shared_bytes = held.shared;
+    usage.physical_bytes =
+        std::max<std::uint64_t>(held.anonymous, pool_->preallocated_bytes()) +
+        held.mapped + tails_.held_bytes();
     usage.populated_layers = static_cast<int>(
         std::count_if(layer_tokens_.begin(), layer_tokens_.end(),
-                      [](int held) { return held > 0; }));
+                      [](int n_held) { return n_held > 0; }));
     return usage;
   }
 
@@ -259,28 +321,35 @@ class InPlaceSequence final : public KvSequence {
   KvSpec spec_;
   KvRetention retention_;
   KvLayout layout_;
-  BlockPool pool_;
+  std::shared_ptr<BlockPool> pool_;
+  BlockPromise promise_;
   BlockTable table_;
   TailBlocks tails_;               // of a quantised spec
   std::vector<int> layer_tokens_;  // tokens that each layer can attend to
   int n_tokens_ = 0;
-  int n_new_ = 0;  // between Extend and Commit
+  int n_new_ = 0;        // between Extend and Commit
+  int n_published_ = 0;  // leading blocks that were
   int releasable_ = std::numeric_limits<int>::max();
 };
 
 }  // namespace
 
-Result<std::unique_ptr<KvSequence>> MakeInPlaceSequence(
-    const KvSpec& spec, int n_blocks, bool preallocate,
-    const KvRetention& retention, int n_spare) {
-  const bool whole = !retention.windowed();
-  HEARTH_ASSIGN(
-      BlockPool pool,
-      BlockPool::Reserve(KvLayout(spec, spec.block_tokens).block_bytes(),
-                         n_blocks, preallocate, n_spare, whole));
-  HEARTH_ASSIGN(TailBlocks tails, TailBlocks::Make(spec));
-  return std::unique_ptr<KvSequence>(std::make_unique<InPlaceSequence>(
-      spec, retention, std::move(pool), std::move(tails)));
+Result<std::shared_ptr<BlockPool>> MakeKvPool(const KvSpec& spec,
+                                              const KvRetention& retention,
+                                              const KvRoom& room) {
+  return BlockPool::Make(
+      {.block_bytes = KvLayout(spec, spec.block_tokens).block_bytes(),
+       .tail_bytes = spec.quantised() ? KvLayout::Tail(spec).block_bytes() : 0,
+       .n_blocks = room.n_blocks,
+       .preallocate = room.preallocate,
+       .whole = !retention.windowed(),
+       .bytes_max = room.bytes_max});
+}
+
+std::unique_ptr<KvSequence> MakeInPlaceSequence(std::shared_ptr<BlockPool> pool,
+                                                const KvSpec& spec,
+                                                const KvRetention& retention) {
+  return std::make_unique<InPlaceSequence>(std::move(pool), spec, retention);
 }
 
 }  // namespace hearth

@@ -1,16 +1,24 @@
-// One sequence's KV cache: a block table over immutable blocks.
+// One sequence's KV cache: a block table over immutable blocks of a pool that
+// it has in common with others.
 //
 // Only the last block, the tail, is ever written, and only while this sequence
 // is its one owner: a shared or mapped tail is copied first (one block at
-// most). Full blocks are sealed: they are shared with forks and with the
-// writer of the store, and may be mappings of stored files. A quantised spec
-// quantises a block when it is sealed.
+// most). Full blocks are sealed: they are shared with forks, with sequences
+// that begin with the same tokens and with the writer of the store, and may be
+// mappings of stored files. A quantised spec quantises a block when it is
+// sealed.
+//
+// Threads  sequences of one pool may be used at the same time; one sequence, by
+//          one thread at a time.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "base/hash.h"
+#include "cache/block_pool.h"
 #include "cache/kv_layout.h"
 #include "cache/kv_spec.h"
 #include "model/kv_port.h"
@@ -22,6 +30,7 @@ struct KvUsage {
   std::uint64_t logical_bytes = 0;   // of the tokens that attention looks at
   std::uint64_t physical_bytes = 0;  // anonymous + mapped
   std::uint64_t mapped_bytes = 0;    // of them: shared with the page cache
+  std::uint64_t shared_bytes = 0;    // of them: other sequences hold them, too
   int populated_layers = 0;          // KV layers that hold tokens
 };
 
@@ -31,6 +40,8 @@ struct BlockImage {
   int n_tokens = 0;
   std::shared_ptr<const void> owner;
 };
+
+class BlockTable;
 
 // The verbs that every way of growing offers.
 class KvSequence : public KvPort {
@@ -50,12 +61,41 @@ class KvSequence : public KvPort {
   // A second sequence with the same tokens; sealed blocks are shared. Errors
   // as Extend.
   virtual Result<std::unique_ptr<KvSequence>> Fork() const = 0;
-  // Appends a stored block behind the last full one. A full block is mapped in
-  // (or copied, by the concat reference); a partial one is copied. REQUIRES:
+  // Appends a stored block behind the last full one. A full block is taken as
+  // it is (or copied, by the concat reference); a partial one is copied.
+  // `mapped`: the system can drop and read it again. REQUIRES:
   // n_tokens() is a multiple of block_tokens; payload has
   // KvLayout(spec, n_tokens).block_bytes() bytes.
   virtual Result<void> AppendStored(ByteSpan payload, int n_tokens,
-                                    std::shared_ptr<const void> owner) = 0;
+                                    std::shared_ptr<const void> owner,
+                                    bool mapped = true) = 0;
+
+  // --- What sequences of one pool have in common ----------------------------
+  // (The concat reference has nothing in common with anybody.)
+  //
+  // Names the full blocks: ids[i] is the chain id of block i. From now on other
+  // sequences find them, and blocks that another one has already are held in
+  // common with it. REQUIRES: no step is running.
+  virtual void Publish(std::span<const Digest> ids) = 0;
+  // Appends the blocks that the pool holds under these ids, as far as they go;
+  // ids[0] is the sequence's first block. Gives how many. REQUIRES: n_tokens()
+  // is a multiple of block_tokens.
+  virtual int AppendShared(std::span<const Digest> ids) = 0;
+  // The full block `block`, whose id is `id`, is from now on the mapping of
+  // what was stored of it, so that its memory is free once nobody else holds
+  // it. REQUIRES: the same bytes; no step is running.
+  virtual void Exchange(int block, const Digest& id, ByteSpan payload,
+                        std::shared_ptr<const void> owner) = 0;
+  // Whether there is nothing to gain from an exchange.
+  virtual bool IsMapped(int block) const = 0;
+  // Has the pool promise the memory for growing to `n_tokens`, so that no step
+  // until then fails for want of it, whatever other sequences do. Takes the
+  // place of the promise before; at most n_tokens(): of none. Gives 0, or the
+  // bytes that are missing; then nothing has changed.
+  virtual std::uint64_t Reserve(int n_tokens) = 0;
+  // Its blocks, for figures of the pool; null when it has none of a pool.
+  virtual const BlockTable* table() const = 0;
+
   // Whether Image can give them: not when some of the block was let go of, or
   // when it is part of a block that was quantised.
   virtual bool HasImage(int block, int n) const = 0;
@@ -73,13 +113,21 @@ class KvSequence : public KvPort {
   }
 };
 
-// Grows in place; the product's way. Room for `n_blocks` blocks in memory at
-// once, and for `n_spare` that it has dropped while others still hold them:
-// address space is reserved now, memory taken as it is written, or now with
-// `preallocate`.
-Result<std::unique_ptr<KvSequence>> MakeInPlaceSequence(
-    const KvSpec& spec, int n_blocks, bool preallocate,
-    const KvRetention& retention = {}, int n_spare = 0);
+struct KvRoom {
+  int n_blocks = 1;             // that one sequence may need at once
+  bool preallocate = false;     // these are faulted in now
+  std::uint64_t bytes_max = 0;  // of memory, of all sequences; 0: no limit
+};
+// The pool for all sequences of this spec. kResourceFull.
+Result<std::shared_ptr<BlockPool>> MakeKvPool(const KvSpec& spec,
+                                              const KvRetention& retention,
+                                              const KvRoom& room);
+
+// An empty sequence that grows in place; the product's way. REQUIRES: the pool
+// was made for this spec and retention.
+std::unique_ptr<KvSequence> MakeInPlaceSequence(
+    std::shared_ptr<BlockPool> pool, const KvSpec& spec,
+    const KvRetention& retention = {});
 
 // The reference that the in-place way is checked against: one buffer per layer
 // that is allocated anew and copied at every append, as the seed did. Lets go

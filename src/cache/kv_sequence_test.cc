@@ -5,7 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "tensor/half.h"
+#include "testing/own_sequence.h"
+#include "testing/tagged_tokens.h"
 
 namespace hearth {
 namespace {
@@ -23,85 +24,6 @@ KvSpec Mixed() {
   return spec;
 }
 
-std::unique_ptr<KvSequence> InPlace(const KvSpec& spec, int n_blocks,
-                                    bool preallocate = false) {
-  auto sequence = MakeInPlaceSequence(spec, n_blocks, preallocate);
-  EXPECT_TRUE(sequence.ok());
-  return std::move(*sequence);
-}
-
-// The key and value of a token are functions of what it is: its tag, layer,
-// head and channel. So a test can tell whose numbers it reads.
-float KeyOf(int tag, int layer, int head, int d) {
-  return static_cast<float>(tag * 1000 + layer * 100 + head * 10 + d);
-}
-float ValueOf(int tag, int layer, int head, int d) {
-  return -KeyOf(tag, layer, head, d);
-}
-
-// Appends tokens with the given tags in one step.
-Result<void> Append(KvSequence& seq, const std::vector<int>& tags) {
-  const KvSpec& spec = seq.spec();
-  const int n = static_cast<int>(tags.size());
-  HEARTH_TRY(seq.Extend(n));
-  for (int layer = 0; layer < spec.n_layers(); ++layer) {
-    const KvLayer& shape = spec.layer(layer);
-    const int row = std::max(shape.key_dim, shape.value_dim);
-    seq.BeginLayer(layer);
-    for (int head = 0; head < shape.n_heads; ++head) {
-      std::vector<float> k, v;
-      for (const int tag : tags) {
-        for (int d = 0; d < row; ++d) {
-          k.push_back(KeyOf(tag, layer, head, d));
-          v.push_back(ValueOf(tag, layer, head, d));
-        }
-      }
-      seq.WriteHead(layer, head, k.data(),
-                    shape.value_dim == 0 ? nullptr : v.data(), row);
-    }
-  }
-  seq.Commit();
-  return {};
-}
-
-float At(const std::byte* tile, std::size_t index) {
-  return LoadLe<float>(tile + index * sizeof(float));
-}
-
-// Every number of the sequence is the one that its tags imply.
-void ExpectHolds(const KvSequence& seq, const std::vector<int>& tags) {
-  const KvSpec& spec = seq.spec();
-  ASSERT_EQ(seq.n_tokens(), static_cast<int>(tags.size()));
-  for (int layer = 0; layer < spec.n_layers(); ++layer) {
-    const KvLayer& shape = spec.layer(layer);
-    for (int head = 0; head < shape.n_heads; ++head) {
-      for (int t = 0; t < seq.n_tokens(); ++t) {
-        const KvTile tile = seq.Tile(layer, head, t / spec.block_tokens);
-        const int slot = t % spec.block_tokens;
-        ASSERT_LT(slot, tile.n_tokens);
-        const int tag = tags[static_cast<std::size_t>(t)];
-        for (int d = 0; d < shape.key_dim; ++d) {
-          ASSERT_EQ(
-              At(tile.keys, static_cast<std::size_t>(d * tile.stride + slot)),
-              KeyOf(tag, layer, head, d));
-        }
-        ASSERT_EQ(tile.values == nullptr, shape.value_dim == 0);
-        for (int d = 0; d < shape.value_dim; ++d) {
-          ASSERT_EQ(At(tile.values,
-                       static_cast<std::size_t>(slot * shape.value_dim + d)),
-                    ValueOf(tag, layer, head, d));
-        }
-      }
-    }
-  }
-}
-
-std::vector<int> Range(int begin, int end) {
-  std::vector<int> tags;
-  for (int i = begin; i < end; ++i) tags.push_back(i);
-  return tags;
-}
-
 TEST(KvSequence, RandomAppendsRewindsAndForksEqualAPlainList) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     std::mt19937 rng(seed);
@@ -112,7 +34,7 @@ TEST(KvSequence, RandomAppendsRewindsAndForksEqualAPlainList) {
     std::vector<Case> cases;
     const KvSpec spec = seed % 3 == 0 ? Mixed() : kSpec;
     cases.push_back(
-        {seed % 2 == 0 ? InPlace(spec, 12) : MakeConcatSequence(spec, 160),
+        {seed % 2 == 0 ? OwnSequence(spec) : MakeConcatSequence(spec, 160),
          {}});
     int next_tag = 0;
     for (int step = 0; step < 60; ++step) {
@@ -152,10 +74,10 @@ TEST(KvSequence, StoredImagesComeBackInEitherGrowth) {
   for (int ways = 0; ways < 8; ++ways) {
     const KvSpec spec = (ways & 4) != 0 ? Mixed() : kSpec;
     auto source =
-        (ways & 1) != 0 ? MakeConcatSequence(spec, 64) : InPlace(spec, 8);
+        (ways & 1) != 0 ? MakeConcatSequence(spec, 64) : OwnSequence(spec);
     ASSERT_TRUE(Append(*source, Range(0, 37)).ok());
     auto target =
-        (ways & 2) != 0 ? MakeConcatSequence(spec, 64) : InPlace(spec, 8);
+        (ways & 2) != 0 ? MakeConcatSequence(spec, 64) : OwnSequence(spec);
     for (int block = 0; block < source->n_blocks(); ++block) {
       const int n = std::min(16, 37 - block * 16);
       const BlockImage image = source->Image(block, n);
@@ -176,7 +98,8 @@ TEST(KvSequence, StoredImagesComeBackInEitherGrowth) {
 }
 
 TEST(KvSequence, FullCacheRefusesAndKeepsWhatItHas) {
-  auto seq = InPlace(kSpec, 2);
+  auto seq = OwnSequence(kSpec, {},
+                         {.n_blocks = 2, .bytes_max = BytesOfBlocks(kSpec, 2)});
   ASSERT_TRUE(Append(*seq, Range(0, 30)).ok());
   const auto full = seq->Extend(3);
   ASSERT_FALSE(full.ok());
@@ -187,7 +110,7 @@ TEST(KvSequence, FullCacheRefusesAndKeepsWhatItHas) {
 }
 
 TEST(KvSequence, LogicalAndPhysicalBytesDifferByLessThanABlock) {
-  auto seq = InPlace(kSpec, 8);
+  auto seq = OwnSequence(kSpec);
   const std::uint64_t block = KvLayout(kSpec, 16).block_bytes();
   for (int n = 1; n <= 100; ++n) {
     ASSERT_TRUE(Append(*seq, {n}).ok());
@@ -204,7 +127,7 @@ TEST(KvSequence, LogicalAndPhysicalBytesDifferByLessThanABlock) {
 }
 
 TEST(KvSequence, PreallocatedMemoryIsFlat) {
-  auto seq = InPlace(kSpec, 4, /*preallocate=*/true);
+  auto seq = OwnSequence(kSpec, {}, {.n_blocks = 4, .preallocate = true});
   const std::uint64_t before = seq->Usage().physical_bytes;
   ASSERT_TRUE(Append(*seq, Range(0, 60)).ok());
   EXPECT_EQ(seq->Usage().physical_bytes, before);
@@ -278,9 +201,9 @@ TEST(KvSequence, SealedBlocksAreFrozenAndCutAtTheirStart) {
     const BlockImage image = seq.Image(block, n);
     return std::vector<std::byte>(image.payload.begin(), image.payload.end());
   };
-  auto whole = InPlace(spec, 6);
+  auto whole = OwnSequence(spec);
   ASSERT_TRUE(Append(*whole, Range(0, 60)).ok());
-  auto singly = InPlace(spec, 6);
+  auto singly = OwnSequence(spec);
   std::vector<std::vector<std::byte>> sealed;
   for (int t = 0; t < 60; ++t) {
     ASSERT_TRUE(Append(*singly, {t}).ok());
@@ -305,7 +228,7 @@ TEST(KvSequence, SealedBlocksAreFrozenAndCutAtTheirStart) {
 }
 
 TEST(KvSequence, ForksOfAQuantisedTailGoTheirOwnWays) {
-  auto seq = InPlace(Quantised(), 6);
+  auto seq = OwnSequence(Quantised());
   ASSERT_TRUE(Append(*seq, Range(0, 20)).ok());
   auto fork = std::move(*seq->Fork());
   ASSERT_TRUE(Append(*fork, Range(900, 903)).ok());
@@ -323,9 +246,8 @@ TEST(KvSequence, ForksOfAQuantisedTailGoTheirOwnWays) {
 // A save in progress keeps what a window is done with.
 TEST(KvSequence, WhatIsBeingSavedIsNotLetGoOf) {
   KvSpec spec = kSpec;
-  auto made = MakeInPlaceSequence(spec, 12, false, {.windows = {16, 16, 16}});
-  ASSERT_TRUE(made.ok());
-  KvSequence& seq = **made;
+  const auto made = OwnSequence(spec, {.windows = {16, 16, 16}});
+  KvSequence& seq = *made;
   seq.SetReleasable(16);
   ASSERT_TRUE(Append(seq, Range(0, 64)).ok());
   ASSERT_TRUE(Append(seq, {64}).ok());

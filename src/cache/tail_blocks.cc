@@ -8,14 +8,8 @@
 #include "kernels/kernels.h"
 
 namespace hearth {
-namespace {
 
-// The tail before a step and the one after it.
-constexpr int kTails = 2;
-
-}  // namespace
-
-TailBlocks::TailBlocks(const KvSpec& spec, std::optional<BlockPool> pool)
+TailBlocks::TailBlocks(std::shared_ptr<BlockPool> pool, const KvSpec& spec)
     : spec_(spec),
       layout_(KvLayout::Tail(spec)),
       pool_(std::move(pool)),
@@ -25,26 +19,18 @@ TailBlocks::TailBlocks(const KvSpec& spec, std::optional<BlockPool> pool)
   }
 }
 
-Result<TailBlocks> TailBlocks::Make(const KvSpec& spec) {
-  if (!spec.quantised()) return TailBlocks(spec, std::nullopt);
-  HEARTH_ASSIGN(BlockPool pool,
-                BlockPool::Reserve(KvLayout::Tail(spec).block_bytes(), kTails,
-                                   /*preallocate=*/false));
-  return TailBlocks(spec, std::move(pool));
-}
-
-Result<void> TailBlocks::Begin(int n_tokens, int n) {
+Result<void> TailBlocks::Begin(BlockPromise& promise, int n_tokens, int n) {
   const int block_tokens = spec_.block_tokens;
   const int end = n_tokens + n;
   const bool ends_in_tail = end % block_tokens != 0;
   const int last = end / block_tokens;
   HEARTH_CHECK((tail_ != nullptr) == (n_tokens % block_tokens != 0));
-  std::shared_ptr<Block> next;
+  BlockPtr next;
   if (ends_in_tail) {
     if (tail_ != nullptr && tail_index_ == last) {
       next = tail_;
     } else {
-      HEARTH_ASSIGN(next, pool_->Allocate());
+      HEARTH_ASSIGN(next, pool_->AllocateTail(promise));
     }
   }
   next_tail_ = std::move(next);
@@ -111,10 +97,11 @@ void TailBlocks::Clear() {
   next_tail_ = nullptr;
 }
 
-Result<void> TailBlocks::Restore(int n_tokens, const KvLayout& stored,
-                                 ByteSpan payload, int n) {
+Result<void> TailBlocks::Restore(BlockPromise& promise, int n_tokens,
+                                 const KvLayout& stored, ByteSpan payload,
+                                 int n) {
   HEARTH_CHECK(n_tokens % spec_.block_tokens == 0);
-  HEARTH_ASSIGN(std::shared_ptr<Block> block, pool_->Allocate());
+  HEARTH_ASSIGN(BlockPtr block, pool_->AllocateTail(promise));
   CopyBlockTokens(spec_, stored, payload.data(), layout_, block->writable(), n);
   tail_ = std::move(block);
   tail_index_ = n_tokens / spec_.block_tokens;
@@ -126,15 +113,17 @@ void TailBlocks::CopyTo(const KvLayout& to, std::byte* block, int n) const {
   CopyBlockTokens(spec_, layout_, tail_->data(), to, block, n);
 }
 
-Result<TailBlocks> TailBlocks::Fork(int n_tokens) const {
-  HEARTH_ASSIGN(TailBlocks fork, Make(spec_));
-  if (tail_ != nullptr) {
-    HEARTH_ASSIGN(fork.tail_, fork.pool_->Allocate());
-    CopyBlockTokens(spec_, layout_, tail_->data(), layout_,
-                    fork.tail_->writable(), n_tokens % spec_.block_tokens);
-    fork.tail_index_ = tail_index_;
+Result<void> TailBlocks::CopyFrom(BlockPromise& promise,
+                                  const TailBlocks& other, int n_tokens) {
+  BlockPtr tail;
+  if (other.tail_ != nullptr) {
+    HEARTH_ASSIGN(tail, pool_->AllocateTail(promise));
+    CopyBlockTokens(spec_, layout_, other.tail_->data(), layout_,
+                    tail->writable(), n_tokens % spec_.block_tokens);
   }
-  return fork;
+  tail_ = std::move(tail);
+  tail_index_ = other.tail_index_;
+  return {};
 }
 
 std::uint64_t TailBlocks::held_bytes() const {

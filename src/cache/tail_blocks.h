@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "cache/block_pool.h"
@@ -14,11 +13,11 @@ namespace hearth {
 
 class TailBlocks {
  public:
-  // For a plain spec: nothing.
-  static Result<TailBlocks> Make(const KvSpec& spec);
+  // Blocks are taken from `pool`; of a plain spec, none are.
+  TailBlocks(std::shared_ptr<BlockPool> pool, const KvSpec& spec);
 
   // A step of n tokens behind n_tokens begins. kResourceFull changes nothing.
-  Result<void> Begin(int n_tokens, int n);
+  Result<void> Begin(BlockPromise& promise, int n_tokens, int n);
   // Stores the step's keys and values of one head (KvPort::WriteHead).
   void WriteHead(int kv_layer, int kv_head, const float* keys,
                  const float* values, std::int64_t row_stride);
@@ -31,27 +30,28 @@ class TailBlocks {
   void Clear();
 
   // A stored tail of n tokens becomes the tail behind n_tokens.
-  Result<void> Restore(int n_tokens, const KvLayout& stored, ByteSpan payload,
-                       int n);
+  Result<void> Restore(BlockPromise& promise, int n_tokens,
+                       const KvLayout& stored, ByteSpan payload, int n);
   // Copies the tail's first n tokens out.
   void CopyTo(const KvLayout& to, std::byte* block, int n) const;
-  // The same tail for a second sequence of n_tokens, with memory of its own.
-  Result<TailBlocks> Fork(int n_tokens) const;
+  // Becomes a copy of the tail of another sequence, of n_tokens, in memory of
+  // its own.
+  Result<void> CopyFrom(BlockPromise& promise, const TailBlocks& other,
+                        int n_tokens);
 
   std::uint64_t held_bytes() const;
 
  private:
-  TailBlocks(const KvSpec& spec, std::optional<BlockPool> pool);
   std::byte* Bytes(int kv_layer, int block) const;
 
   KvSpec spec_;
   KvLayout layout_;  // fp32, stride = block_tokens
-  std::optional<BlockPool> pool_;
-  std::shared_ptr<Block> tail_;  // block tail_index_; null: no live tail
+  std::shared_ptr<BlockPool> pool_;
+  BlockPtr tail_;  // block tail_index_; null: no live tail
   int tail_index_ = 0;
 
   // The step.
-  std::shared_ptr<Block> next_tail_;
+  BlockPtr next_tail_;
   int next_index_ = 0;
   int first_position_ = 0, n_new_ = 0;
   int first_inner_ = 0;           // blocks that begin and end within the step

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "engine/session.h"
-#include "store/directory/save_queue.h"
 
 namespace hearth {
 
@@ -16,14 +15,11 @@ Result<std::unique_ptr<KvSequence>> EngineParts::NewSequence() const {
   if (options.kv_growth == KvGrowth::kConcat) {
     return MakeConcatSequence(spec, context_tokens);
   }
-  // What was dropped may still be on its way to the store: a queue full of it.
-  const std::size_t n_spare =
-      prompt_cache == nullptr
-          ? 0
-          : kSaveQueueBytesMax /
-                KvLayout(spec, spec.block_tokens).block_bytes();
-  return MakeInPlaceSequence(spec, n_kv_blocks(), options.kv_preallocate,
-                             retention, static_cast<int>(n_spare) + 2);
+  HEARTH_ASSIGN(auto kv_pool,
+                MakeKvPool(spec, retention,
+                           {.n_blocks = n_kv_blocks(),
+                            .preallocate = options.kv_preallocate}));
+  return MakeInPlaceSequence(std::move(kv_pool), spec, retention);
 }
 
 bool EngineParts::forgets() const {

@@ -9,6 +9,7 @@
 #include "cache/kv_sequence.h"
 #include "store/format/block_image.h"
 #include "store/tests/store_testing.h"
+#include "testing/own_sequence.h"
 
 namespace hearth {
 namespace {
@@ -48,11 +49,11 @@ constexpr Golden kGoldens[] = {
 
 // 21 tokens whose numbers are functions of where they are.
 std::unique_ptr<KvSequence> Sample(const KvSpec& spec, int n_tokens) {
-  auto made = MakeInPlaceSequence(spec, 4, false);
-  EXPECT_TRUE(made.ok() && (*made)->Extend(n_tokens).ok());
+  auto made = OwnSequence(spec);
+  EXPECT_TRUE(made->Extend(n_tokens).ok());
   for (int layer = 0; layer < spec.n_layers(); ++layer) {
     const KvLayer& shape = spec.layer(layer);
-    (*made)->BeginLayer(layer);
+    made->BeginLayer(layer);
     for (int head = 0; head < shape.n_heads; ++head) {
       std::vector<float> keys, values;
       const auto number = [](int n, int modulus) {
@@ -64,12 +65,11 @@ std::unique_ptr<KvSequence> Sample(const KvSpec& spec, int n_tokens) {
           values.push_back(number(t * 29 + layer * 13 + head * 7 + d * 17, 97));
         }
       }
-      (*made)->WriteHead(layer, head, keys.data(), values.data(),
-                         shape.key_dim);
+      made->WriteHead(layer, head, keys.data(), values.data(), shape.key_dim);
     }
   }
-  (*made)->Commit();
-  return std::move(*made);
+  made->Commit();
+  return made;
 }
 
 TEST(KvIdentity, BytesAndIdsOfUniformSpecsStayAsTheyWere) {
