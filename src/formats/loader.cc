@@ -6,6 +6,7 @@
 #include "formats/gguf/gguf_model.h"
 #include "formats/huggingface/huggingface.h"
 #include "formats/tinygpt/tinygpt.h"
+#include "kernels/kernels.h"
 
 namespace hearth {
 namespace {
@@ -70,6 +71,7 @@ Result<LoadedModel> LoadFile(const std::string& path) {
 }  // namespace
 
 Result<LoadedModel> LoadModel(const std::string& path) {
+  HEARTH_TRY(CheckIsaChoice());
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     return LoadHuggingFace(path);
@@ -79,6 +81,7 @@ Result<LoadedModel> LoadModel(const std::string& path) {
 
 Result<LoadedModel> LoadTinygptFromMemory(ByteSpan bytes,
                                           const std::string& label) {
+  HEARTH_TRY(CheckIsaChoice());
   return LoadTinygpt(bytes, label);
 }
 

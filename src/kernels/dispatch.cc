@@ -1,11 +1,15 @@
 // Picks the kernel table once, at first use.
+#include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <string>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
+#include "base/check.h"
+#include "kernels/isa/features.h"
 #include "kernels/isa_tables.h"
 
 namespace hearth {
@@ -16,6 +20,7 @@ struct Tables {
   std::size_t count = 0;
 
   void Add(const Kernels& kernels) { table[count++] = &kernels; }
+  std::span<const Kernels* const> all() const { return {table.data(), count}; }
 };
 
 #if defined(__x86_64__)
@@ -25,50 +30,84 @@ bool HasF16c() {
   unsigned eax, ebx, ecx, edx;
   return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
 }
+
+// __builtin_cpu_supports takes literals alone. It asks the operating system too
+// (XGETBV): a CPU whose kernel does not save the wide registers counts as one
+// without them.
+bool HasFeature(std::string_view name) {
+  if (name == "avx2") return __builtin_cpu_supports("avx2") != 0;
+  if (name == "fma") return __builtin_cpu_supports("fma") != 0;
+  if (name == "f16c") return HasF16c();
+  if (name == "avx512f") return __builtin_cpu_supports("avx512f") != 0;
+  if (name == "avx512bw") return __builtin_cpu_supports("avx512bw") != 0;
+  if (name == "avx512dq") return __builtin_cpu_supports("avx512dq") != 0;
+  if (name == "avx512vl") return __builtin_cpu_supports("avx512vl") != 0;
+  if (name == "avx512vnni") return __builtin_cpu_supports("avx512vnni") != 0;
+  // One that isa/features.h has and this list has not.
+  CheckFailed("a feature that is asked for", __FILE__, __LINE__);
+}
+
+// `features`: of isa/features.h.
+bool HasAll(std::string_view features) {
+  while (!features.empty()) {
+    const std::size_t end = std::min(features.find(','), features.size());
+    if (!HasFeature(features.substr(0, end))) return false;
+    features.remove_prefix(std::min(end + 1, features.size()));
+  }
+  return true;
+}
 #endif
 
-// __builtin_cpu_supports asks the operating system too (XGETBV): a CPU whose
-// kernel does not save the wide registers counts as one without them.
 Tables DetectTables() {
   Tables found;
   found.Add(kScalarKernels);
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
-      !HasF16c()) {
-    return found;
-  }
-  found.Add(kAvx2Kernels);
-  if (!__builtin_cpu_supports("avx512f") ||
-      !__builtin_cpu_supports("avx512bw") ||
-      !__builtin_cpu_supports("avx512dq") ||
-      !__builtin_cpu_supports("avx512vl")) {
-    return found;
-  }
-  found.Add(kAvx512Kernels);
-  if (__builtin_cpu_supports("avx512vnni")) found.Add(kAvx512VnniKernels);
+  if (HasAll(HEARTH_FEATURES_AVX2)) found.Add(kAvx2Kernels);
+  if (HasAll(HEARTH_FEATURES_AVX512)) found.Add(kAvx512Kernels);
+  if (HasAll(HEARTH_FEATURES_AVX512VNNI)) found.Add(kAvx512VnniKernels);
 #endif
   return found;
 }
 
-const Kernels& Choose(std::span<const Kernels* const> available) {
-  if (const char* name = std::getenv("HEARTH_ISA")) {
-    for (const Kernels* kernels : available) {
-      if (kernels->isa == name) return *kernels;
-    }
-  }
-  return *available.back();
+const Kernels& Choose() {
+  const char* name = std::getenv("HEARTH_ISA");
+  const auto chosen = KernelsNamed(name == nullptr ? "" : name);
+  // CheckIsaChoice has refused it, where a program asks.
+  return chosen.ok() ? **chosen : *AvailableKernels().back();
 }
 
 }  // namespace
 
 std::span<const Kernels* const> AvailableKernels() {
   static const Tables kTables = DetectTables();
-  return {kTables.table.data(), kTables.count};
+  return kTables.all();
+}
+
+Result<const Kernels*> KernelsNamed(std::string_view isa) {
+  const auto available = AvailableKernels();
+  if (isa.empty()) return available.back();
+  std::string names;
+  for (const Kernels* kernels : available) {
+    if (kernels->isa == isa) return kernels;
+    names += (names.empty() ? "" : ", ") + std::string(kernels->isa);
+  }
+  return {Code::kInvalidArgument,
+          "HEARTH_ISA names \"" + std::string(isa) +
+              "\", which this processor or this program does not have; there "
+              "is " +
+              names + "; unset it to use the best"};
+}
+
+Result<void> CheckIsaChoice() {
+  const char* name = std::getenv("HEARTH_ISA");
+  const auto chosen = KernelsNamed(name == nullptr ? "" : name);
+  if (!chosen.ok()) return chosen.error();
+  return {};
 }
 
 const Kernels& ActiveKernels() {
-  static const Kernels& kActive = Choose(AvailableKernels());
+  static const Kernels& kActive = Choose();
   return kActive;
 }
 

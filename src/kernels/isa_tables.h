@@ -1,5 +1,5 @@
 // The kernel tables that this build has, one per instruction set. Each lives in
-// its own isa_*.cc; only dispatch.cc may decide that the CPU can run one.
+// its own files, isa/*; only dispatch.cc may decide that the CPU can run one.
 #pragma once
 
 #include "kernels/kernels.h"

@@ -2,7 +2,7 @@
 // no I/O, no errors. Sizes are the caller's duty.
 //
 // One numerics on every CPU: each function below gives the same bits on every
-// instruction set (scalar, AVX2, AVX-512, NEON), for one row and for many, and
+// instruction set (scalar, AVX2, AVX-512, VNNI), for one row and for many, and
 // however rows, columns or query rows were split into calls. The rules that
 // make it so (docs/kernels.md has them in full):
 //   - dot products with float weights run over 16 virtual lanes (element k goes
@@ -13,8 +13,7 @@
 //     library's.
 // Equal up to the payload of a NaN. The floating-point environment is the
 // default one: round to nearest, subnormals kept.
-// kNumericsVersion is part of every model identity: change it when any bit of
-// any result changes.
+// Which numerics this is: kernels/numerics.h, part of every model identity.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +21,13 @@
 #include <span>
 #include <string_view>
 
+#include "hearth/result.h"
+#include "kernels/numerics.h"
 #include "tensor/half.h"
 #include "tensor/kv_format.h"
 #include "tensor/weight_matrix.h"
 
 namespace hearth {
-
-inline constexpr std::uint32_t kNumericsVersion = 1;
 
 struct Kernels {
   std::string_view isa;  // "scalar", "avx2", "avx512", ...
@@ -69,6 +68,8 @@ struct Kernels {
   void (*gelu_erf)(const float* x, std::int64_t n, float* out);  // exact form
   void (*gelu_tanh)(const float* x, std::int64_t n, float* out);
   void (*softcap)(float cap, std::int64_t n, float* x);  // cap * tanh(x / cap)
+  // Whether none is a NaN or an infinity.
+  bool (*all_finite)(const float* x, std::int64_t n);
   // Rotates one head in place. cos, sin: [rotary_dim / 2]. Pairs are (i, i +
   // rotary_dim / 2), or (2i, 2i + 1) when interleaved.
   void (*rope)(float* head, int rotary_dim, const float* cos, const float* sin,
@@ -125,10 +126,15 @@ struct Kernels {
 // Threads split matmul columns at multiples of this.
 inline constexpr std::int64_t kMatmulColumns = 16;
 
-// The best table for this CPU; HEARTH_ISA=scalar|avx2|avx512 in the environment
-// forces a lower one (an unknown or unavailable name is ignored here and
-// refused by the program's start-up check).
+// The best table for this CPU, or the one that HEARTH_ISA in the environment
+// names: scalar, avx2, avx512 or avx512vnni. A program calls CheckIsaChoice
+// first, so that a name that is none is refused and not passed over here.
 const Kernels& ActiveKernels();
+// kInvalidArgument when HEARTH_ISA names a table that this CPU or this program
+// does not have.
+Result<void> CheckIsaChoice();
+// The table of that name; of none, the best.
+Result<const Kernels*> KernelsNamed(std::string_view isa);
 // Every table this CPU can run, scalar first. For tests and benches.
 std::span<const Kernels* const> AvailableKernels();
 

@@ -248,6 +248,37 @@ TEST(Rows, ArgMaxNeverTakesANan) {
   }
 }
 
+TEST(Rows, AllFiniteFindsOneNumberThatIsNone) {
+  for (const Kernels* kernels : AvailableKernels()) {
+    for (const std::int64_t n : {1, 15, 16, 17, 40}) {
+      std::vector<float> x(static_cast<std::size_t>(n), -3.0e38f);
+      EXPECT_TRUE(kernels->all_finite(x.data(), n)) << kernels->isa;
+      for (std::int64_t i = 0; i < n; ++i) {
+        for (const float bad : {kNan, kInfinity, -kInfinity}) {
+          std::vector<float> with = x;
+          with[static_cast<std::size_t>(i)] = bad;
+          EXPECT_FALSE(kernels->all_finite(with.data(), n))
+              << kernels->isa << " " << i << " of " << n;
+        }
+      }
+    }
+  }
+}
+
+TEST(Dispatch, AnInstructionSetThatIsNoneIsRefusedByName) {
+  const auto scalar = KernelsNamed("scalar");
+  ASSERT_TRUE(scalar.ok());
+  EXPECT_EQ(*scalar, AvailableKernels()[0]);
+  const auto best = KernelsNamed("");
+  ASSERT_TRUE(best.ok());
+  EXPECT_EQ(*best, AvailableKernels().back());
+  const auto none = KernelsNamed("avx3");
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code, Code::kInvalidArgument);
+  EXPECT_NE(none.error().message.find("\"avx3\""), std::string::npos);
+  EXPECT_NE(none.error().message.find("scalar"), std::string::npos);
+}
+
 TEST(Dispatch, ScalarComesFirstAndTheBestIsActive) {
   EXPECT_EQ(AvailableKernels()[0]->isa, "scalar");
   if (std::getenv("HEARTH_ISA") == nullptr) {

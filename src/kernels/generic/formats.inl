@@ -83,18 +83,18 @@ struct TgInt4Run {
 template <class Run>
 Run RunOf(const WeightMatrix& w);
 template <>
-PlainRun<F32Format> RunOf(const WeightMatrix& w) {
+HEARTH_INLINE PlainRun<F32Format> RunOf(const WeightMatrix& w) {
   return {w.data};
 }
 template <>
-PlainRun<F16Format> RunOf(const WeightMatrix& w) {
+HEARTH_INLINE PlainRun<F16Format> RunOf(const WeightMatrix& w) {
   return {w.data};
 }
 template <>
-PlainRun<Bf16Format> RunOf(const WeightMatrix& w) {
+HEARTH_INLINE PlainRun<Bf16Format> RunOf(const WeightMatrix& w) {
   return {w.data};
 }
 template <>
-TgInt4Run RunOf(const WeightMatrix& w) {
+HEARTH_INLINE TgInt4Run RunOf(const WeightMatrix& w) {
   return {w.data, w.scales, 0};
 }

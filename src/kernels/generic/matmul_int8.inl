@@ -6,8 +6,6 @@
 // stream the weights from the file, many rows unpack sixteen outputs once into
 // scratch; both feed the same function, so a row's bits do not depend on the
 // path. Formats: block_formats.inl and k_formats.inl.
-//
-// A little over 400 lines: the ways to the one sum are better read together.
 
 // --- Where tiles and scales come from ----------------------------------------
 // Q8_0 and Q4_0 from the mapped file by way of registers.
@@ -48,24 +46,6 @@ struct PanelTiles {
     }
   }
 };
-
-struct MatmulOutput {
-  const float* bias;
-  float* y;
-  std::int64_t y_stride;
-};
-
-HEARTH_INLINE void StoreOutputs(const MatmulOutput& out, std::int64_t row,
-                                std::int64_t n, int count, Floats sums) {
-  float* y = out.y + row * out.y_stride + n;
-  if (count == kLanes) {
-    if (out.bias) sums = Add(sums, Load(out.bias + n));
-    Store(y, sums);
-  } else {
-    if (out.bias) sums = Add(sums, LoadN(out.bias + n, count));
-    StoreN(y, sums, count);
-  }
-}
 
 // Which sixteen weight rows give outputs [n, n + count). At the end of the
 // matrix the rows step back and the first `lane` lanes belong to earlier

@@ -9,10 +9,6 @@
 
 inline constexpr std::int64_t kGroup = 32;
 
-constexpr std::int64_t RoundUp(std::int64_t n, std::int64_t to) {
-  return (n + to - 1) / to * to;
-}
-
 struct PackShape {
   int sums;  // 1, or 2 where weight scales span 16 values
   // With minimums: float scale * sum(codes). Without: int32 -bias * sum(codes).
@@ -70,7 +66,7 @@ struct PackedGroup {
   float sum(int i) const { return LoadLe<float>(p + kGroup + 4 + 4 * i); }
 };
 
-std::size_t PackedRowBytes(DType weight, std::int64_t n_in) {
+std::size_t RowBytes(DType weight, std::int64_t n_in) {
   const std::int64_t bytes =
       IsBlockQuantised(weight)
           ? n_in / kGroup * PackShapeOf(weight).group_bytes()
@@ -110,12 +106,12 @@ HEARTH_INLINE void PackGroup(const float* x, std::int8_t* codes, float* scale,
   sums[1] = static_cast<std::int32_t>(ReduceAdd(Sub(code_b, magic)));
 }
 
-void PackRow(DType weight, const float* x, std::int64_t n_in,
-             std::byte* packed) {
+void PackOneRow(DType weight, const float* x, std::int64_t n_in,
+                std::byte* packed) {
   if (!IsBlockQuantised(weight)) {
     const std::size_t bytes = static_cast<std::size_t>(n_in) * 4;
     std::memcpy(packed, x, bytes);
-    std::memset(packed + bytes, 0, PackedRowBytes(weight, n_in) - bytes);
+    std::memset(packed + bytes, 0, RowBytes(weight, n_in) - bytes);
     return;
   }
   const PackShape shape = PackShapeOf(weight);
@@ -136,7 +132,6 @@ void PackRow(DType weight, const float* x, std::int64_t n_in,
     }
     out += shape.group_bytes();
   }
-  std::memset(
-      out, 0,
-      PackedRowBytes(weight, n_in) - static_cast<std::size_t>(out - packed));
+  std::memset(out, 0,
+              RowBytes(weight, n_in) - static_cast<std::size_t>(out - packed));
 }

@@ -1,23 +1,5 @@
 // Work on one row of floats: norms, activations, rope, argmax.
 
-// f(i, count) for every run of sixteen values, the last one perhaps shorter.
-template <class F>
-HEARTH_INLINE void ForEachVector(std::int64_t n, F f) {
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) f(i, kLanes);
-  if (i < n) f(i, static_cast<int>(n - i));
-}
-HEARTH_INLINE Floats LoadUpTo(const float* p, int count) {
-  return count == kLanes ? Load(p) : LoadN(p, count);
-}
-HEARTH_INLINE void StoreUpTo(float* p, Floats a, int count) {
-  if (count == kLanes) {
-    Store(p, a);
-  } else {
-    StoreN(p, a, count);
-  }
-}
-
 void RmsNorm(const float* x, const float* weight, float eps, std::int64_t n,
              float* out) {
   Floats squares = Splat(0.0f);
@@ -64,6 +46,16 @@ void AddTo(const float* x, std::int64_t n, float* accumulator) {
     float* a = accumulator + i;
     StoreUpTo(a, Add(LoadUpTo(a, count), LoadUpTo(x + i, count)), count);
   });
+}
+
+// 0 x is 0 but for NaNs and infinities, and nothing turns a NaN back.
+bool AllFinite(const float* x, std::int64_t n) {
+  const Floats zero = Splat(0.0f);
+  Floats sum = zero;
+  ForEachVector(n, [&](std::int64_t i, int count) {
+    sum = MulAdd(LoadUpTo(x + i, count), zero, sum);
+  });
+  return ReduceAdd(sum) == 0.0f;
 }
 
 void SiluMul(const float* gate, const float* up, std::int64_t n, float* out) {

@@ -1,0 +1,4 @@
+#if defined(__x86_64__)
+#include "kernels/isa/avx2.h"
+#include "kernels/units/floats.inl"
+#endif

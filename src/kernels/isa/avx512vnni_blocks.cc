@@ -1,0 +1,4 @@
+#if defined(__x86_64__)
+#include "kernels/isa/avx512vnni.h"
+#include "kernels/units/blocks.inl"
+#endif

@@ -1,0 +1,2 @@
+#include "kernels/isa/scalar.h"
+#include "kernels/units/table.inl"
