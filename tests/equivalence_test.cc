@@ -10,6 +10,7 @@
 #include "cache/kv_sequence.h"
 #include "formats/loader.h"
 #include "hearth/engine.h"
+#include "model/cpu/cpu_ops.h"
 #include "model/forward.h"
 #include "store/kv_store.h"
 #include "testing/model_paths.h"
@@ -45,10 +46,12 @@ struct Way {
     for (int at = from; at < to;) {
       const int n = std::min(to - at, Random(1, step_max));
       const auto done = forward.Step(
-          std::span(ids).subspan(static_cast<std::size_t>(at),
-                                 static_cast<std::size_t>(n)),
-          seq, LogitRows::kAll,
-          logits.data() + static_cast<std::size_t>(at - from) * vocab());
+          {.kv = &seq,
+           .tokens = std::span(ids).subspan(static_cast<std::size_t>(at),
+                                            static_cast<std::size_t>(n)),
+           .want = LogitRows::kAll,
+           .logits =
+               logits.data() + static_cast<std::size_t>(at - from) * vocab()});
       EXPECT_TRUE(done.ok()) << done.error().message;
       at += n;
     }
@@ -157,7 +160,7 @@ TEST_P(Equivalence, EveryWayOfArrivingGivesTheSameBits) {
   ASSERT_TRUE(model.ok()) << model.error().message;
   for (unsigned seed = 0; seed < 3; ++seed) {
     ThreadPool pool(1 + static_cast<int>(seed));
-    Forward forward(*model, pool);
+    Forward forward(*model, MakeCpuOps(*model, pool));
     Way way{*model, forward,
             UniformKv{.n_layers = model->config.n_layers,
                       .n_heads = model->config.n_kv_heads,

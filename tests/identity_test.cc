@@ -129,13 +129,40 @@ TEST(ModelId, EveryFieldOfTheForwardPassChangesIt) {
   };
   EXPECT_NE(with_layer({.window = 8}), id);
   EXPECT_NE(with_layer({.rope = RopeUse::kNone}), id);
+  EXPECT_NE(with_layer({.n_kv_heads = 1}), id);
+  EXPECT_NE(with_layer({.head_dim = 32}), id);
+  EXPECT_NE(with_layer({.kv_source = 0}), id);
   EXPECT_EQ(with_layer({}), id) << "all the default is the same as empty";
   Digest other_content;
   other_content.bytes[31] = 1;
   EXPECT_NE(ModelId(base, other_content), id);
 
+  EXPECT_NE(ModelId(base, content, {.version = kNumericsVersion + 1}), id);
+  EXPECT_NE(ModelId(base, content, {.profile = "fast"}), id);
+  EXPECT_EQ(ModelId(base, content, {.version = kNumericsVersion}), id);
+
   EXPECT_EQ(changed([](auto& c) { c.name = "x"; }), id);
   EXPECT_EQ(changed([](auto& c) { ++c.context_length; }), id);
+}
+
+// Computed before layers had shapes and devices had names: a store that was
+// written then is found by it.
+TEST(ModelId, OfAnOlderModelStaysWhatItWas) {
+  ModelConfig c;
+  c.architecture = "llama";
+  c.n_layers = 2;
+  c.d_model = 64;
+  c.n_heads = 4;
+  c.n_kv_heads = 2;
+  c.head_dim = 16;
+  c.d_mlp = 96;
+  c.vocab_size = 256;
+  c.rope.rotary_dim = 4;
+  c.rope.inv_freq = {1.0f, 0.5f};
+  c.layer_kinds = {LayerKind{.window = 8}, LayerKind{}};
+  c.kv_anchor = 0;
+  EXPECT_EQ(ToHex(ModelId(c, {})),
+            "fbb2ea9aaa1e60bcb9472aec839c24eb75b1d257c611ea29b08c0cdc3f0f6b36");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "cache/kv_sequence.h"
 #include "engine/kv_setup.h"
+#include "model/cpu/cpu_ops.h"
 #include "model/forward.h"
 #include "testing/own_sequence.h"
 #include "testing/reference_model.h"
@@ -69,7 +70,7 @@ class Walk {
         spec_(spec),
         retention_(RetentionOf(model.config)),
         pool_(1 + static_cast<int>(seed % 2)),
-        forward_(model, pool_),
+        forward_(model, MakeCpuOps(model, pool_)),
         rng_(seed) {}
 
   std::unique_ptr<KvSequence> New() const {
@@ -88,10 +89,12 @@ class Walk {
       const int n =
           step_max == 0 ? to - at : std::min(to - at, Random(1, step_max));
       const auto done = forward_.Step(
-          std::span(ids).subspan(static_cast<std::size_t>(at),
-                                 static_cast<std::size_t>(n)),
-          seq, LogitRows::kAll,
-          logits.data() + static_cast<std::size_t>(at - from) * vocab);
+          {.kv = &seq,
+           .tokens = std::span(ids).subspan(static_cast<std::size_t>(at),
+                                            static_cast<std::size_t>(n)),
+           .want = LogitRows::kAll,
+           .logits =
+               logits.data() + static_cast<std::size_t>(at - from) * vocab});
       EXPECT_TRUE(done.ok()) << done.error().message;
       at += n;
     }
@@ -103,13 +106,13 @@ class Walk {
         static_cast<std::size_t>(model_.config.vocab_size));
     for (int at = 0; at < to;) {
       const int n = std::min(to - at, Random(1, 50));
-      EXPECT_TRUE(forward_
-                      .Step(std::span(ids).subspan(static_cast<std::size_t>(at),
-                                                   static_cast<std::size_t>(n)),
-                            seq,
-                            at + n == to ? LogitRows::kLast : LogitRows::kNone,
-                            logits.data())
-                      .ok());
+      const auto done = forward_.Step(
+          {.kv = &seq,
+           .tokens = std::span(ids).subspan(static_cast<std::size_t>(at),
+                                            static_cast<std::size_t>(n)),
+           .want = at + n == to ? LogitRows::kLast : LogitRows::kNone,
+           .logits = logits.data()});
+      EXPECT_TRUE(done.ok()) << done.error().message;
       at += n;
     }
     return logits;

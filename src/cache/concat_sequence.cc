@@ -71,6 +71,8 @@ class ConcatSequence final : public KvSequence {
     n_new_ = 0;
   }
 
+  void Abandon() override { Rewind(n_tokens_); }
+
   int RewindableTo(int n_tokens) const override { return n_tokens; }
   void Rewind(int n_tokens) override {
     HEARTH_CHECK(n_tokens >= 0 && n_tokens <= n_tokens_);

@@ -121,6 +121,13 @@ class InPlaceSequence final : public KvSequence {
     }
   }
 
+  void Abandon() override {
+    if (spec_.quantised()) tails_.Abandon();
+    table_.Truncate(BlocksOf(n_tokens_));
+    n_new_ = 0;
+    SetTokens(n_tokens_);
+  }
+
   int RewindableTo(int n_tokens) const override {
     HEARTH_CHECK(n_tokens >= 0 && n_tokens <= n_tokens_);
     if (spec_.quantised() && n_tokens < FullTokens(n_tokens_)) {

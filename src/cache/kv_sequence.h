@@ -44,7 +44,7 @@ struct BlockImage {
 class BlockTable;
 
 // The verbs that every way of growing offers.
-class KvSequence : public KvPort {
+class KvSequence : public HostKvPort {
  public:
   virtual const KvSpec& spec() const = 0;
   int block_tokens() const final { return spec().block_tokens; }

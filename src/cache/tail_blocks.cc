@@ -92,6 +92,11 @@ void TailBlocks::Commit() {
   inner_ = {};
 }
 
+void TailBlocks::Abandon() {
+  next_tail_ = nullptr;
+  inner_ = {};
+}
+
 void TailBlocks::Clear() {
   tail_ = nullptr;
   next_tail_ = nullptr;

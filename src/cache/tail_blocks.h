@@ -18,7 +18,7 @@ class TailBlocks {
 
   // A step of n tokens behind n_tokens begins. kResourceFull changes nothing.
   Result<void> Begin(BlockPromise& promise, int n_tokens, int n);
-  // Stores the step's keys and values of one head (KvPort::WriteHead).
+  // Stores the step's keys and values of one head (HostKvPort::WriteHead).
   void WriteHead(int kv_layer, int kv_head, const float* keys,
                  const float* values, std::int64_t row_stride);
   // A block that the step fills, or the tail. Blocks that are neither the tail
@@ -27,6 +27,8 @@ class TailBlocks {
   KvTile TileOf(int kv_layer, int kv_head, int block, int n_tokens) const;
   // The step is over: what it filled is let go of.
   void Commit();
+  // The step was for nothing: the tail is as before Begin.
+  void Abandon();
   void Clear();
 
   // A stored tail of n tokens becomes the tail behind n_tokens.

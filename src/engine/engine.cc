@@ -15,6 +15,7 @@
 #include "engine/text/tokenizer_cache.h"
 #include "engine/text/tokenizer_factory.h"
 #include "formats/loader.h"
+#include "model/cpu/cpu_ops.h"
 #include "model/identity.h"
 #include "store/memo/model_memo.h"
 #include "tensor/half.h"
@@ -99,7 +100,8 @@ void RoundRope(RopeRounding rounding, RopeConfig& rope) {
 KvIdentity IdentityOf(const EngineParts& parts) {
   const Digest content = DigestOf(parts.model, parts.prompt_cache->directory(),
                                   !parts.options.verify_model, *parts.pool);
-  return {.model_id = ModelId(parts.model.config, content),
+  return {.model_id =
+              ModelId(parts.model.config, content, parts.forward->numerics()),
           .format_id = FormatId(parts.spec),
           .name_space = parts.options.cache_namespace,
           .model_name = parts.model.config.name};
@@ -206,9 +208,10 @@ class EngineImpl final : public Engine {
       }
       const std::size_t n =
           std::min(tokens.size() - at, static_cast<std::size_t>(step));
-      HEARTH_TRY(parts_.forward->Step(tokens.subspan(at, n), *sequence,
-                                      LogitRows::kAll,
-                                      logits.data() + at * vocab));
+      HEARTH_TRY(parts_.forward->Step({.kv = sequence.get(),
+                                       .tokens = tokens.subspan(at, n),
+                                       .want = LogitRows::kAll,
+                                       .logits = logits.data() + at * vocab}));
       at += n;
     }
     return logits;
@@ -287,10 +290,11 @@ Result<std::unique_ptr<EngineParts>> OpenParts(
                    ? std::move(pool)
                    : std::make_shared<ThreadPool>(std::max(
                          parts.n_threads(), parts.n_threads_prefill()));
+  parts.forward = std::make_unique<Forward>(
+      parts.model, MakeCpuOps(parts.model, *parts.pool));
   if (parts.prompt_cache != nullptr) {
     parts.prompt_cache->SetIdentity(IdentityOf(parts));
   }
-  parts.forward = std::make_unique<Forward>(parts.model, *parts.pool);
   return owned;
 }
 

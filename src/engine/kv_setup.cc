@@ -44,12 +44,17 @@ KvFormat FormatOf(KvStorage storage) {
 
 KvSpec SpecOf(const ModelConfig& config, KvFormat keys, KvFormat values,
               int block_tokens) {
-  return UniformKv{.n_layers = config.n_kv_layers(),
-                   .n_heads = config.n_kv_heads,
-                   .head_dim = config.head_dim,
-                   .key_format = keys,
-                   .value_format = values,
-                   .block_tokens = block_tokens};
+  KvSpec spec;
+  spec.block_tokens = block_tokens;
+  for (int i = 0; i < config.n_layers; ++i) {
+    if (!config.OwnsKv(i)) continue;
+    spec.layers.push_back({.n_heads = config.KvHeads(i),
+                           .key_dim = config.HeadDim(i),
+                           .value_dim = config.HeadDim(i),
+                           .key_format = keys,
+                           .value_format = values});
+  }
+  return spec;
 }
 
 KvRetention RetentionOf(const ModelConfig& config) {

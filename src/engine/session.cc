@@ -89,6 +89,11 @@ Result<void> SessionImpl::Prefill(std::span<const std::int32_t> tokens,
   HEARTH_TRY(MakeRoom(n_total));
   parts_.pool->UseThreads(parts_.n_threads_prefill());
   logits_.resize(static_cast<std::size_t>(parts_.model.config.vocab_size));
+  const bool needs_hidden =
+      speculation_ != nullptr && speculation_->drafter().needs_hidden();
+  if (needs_hidden) {
+    hidden_.resize(static_cast<std::size_t>(parts_.model.config.d_model));
+  }
   last_save_ = std::chrono::steady_clock::now();
   for (int at = sequence_->n_tokens(); at < n_total;) {
     if (progress && !progress(at, n_total)) {
@@ -102,8 +107,11 @@ Result<void> SessionImpl::Prefill(std::span<const std::int32_t> tokens,
                                      static_cast<std::size_t>(n));
     const bool last = at + n == n_total;
     const auto done = parts_.forward->Step(
-        step, *sequence_, last ? LogitRows::kLast : LogitRows::kNone,
-        logits_.data());
+        {.kv = sequence_.get(),
+         .tokens = step,
+         .want = last ? LogitRows::kLast : LogitRows::kNone,
+         .logits = logits_.data(),
+         .hidden = needs_hidden ? hidden_.data() : nullptr});
     if (!done.ok()) {
       logits_.clear();
       return done;
@@ -112,10 +120,6 @@ Result<void> SessionImpl::Prefill(std::span<const std::int32_t> tokens,
     at += n;
     SaveSealed(/*now=*/false);
     KeepUnsaved();
-  }
-  if (speculation_ != nullptr && speculation_->drafter().needs_hidden()) {
-    const auto hidden = parts_.forward->FinalHidden(0);
-    hidden_.assign(hidden.begin(), hidden.end());
   }
   if (progress) progress(n_total, n_total);
   return {};
@@ -214,8 +218,10 @@ Result<std::optional<std::int32_t>> SessionImpl::GoOn(
 }
 
 Result<void> SessionImpl::Append(std::int32_t token) {
-  HEARTH_TRY(parts_.forward->Step(std::span(&token, 1), *sequence_,
-                                  LogitRows::kLast, logits_.data()));
+  HEARTH_TRY(parts_.forward->Step({.kv = sequence_.get(),
+                                   .tokens = std::span(&token, 1),
+                                   .want = LogitRows::kLast,
+                                   .logits = logits_.data()}));
   tokens_.push_back(token);
   return {};
 }

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/thread_pool.h"
 #include "cache/kv_sequence.h"
 #include "engine/draft/drafter.h"
 #include "engine/draft/speculation.h"

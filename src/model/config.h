@@ -97,6 +97,11 @@ enum class RopeUse : std::uint8_t {
 struct LayerKind {
   int window = 0;  // position i sees j with i - j < window; 0: all
   RopeUse rope = RopeUse::kMain;
+  int n_kv_heads = 0;  // 0: ModelConfig::n_kv_heads
+  int head_dim = 0;    // 0: ModelConfig::head_dim
+  // The earlier layer whose keys and values this one attends to; -1: it owns
+  // its own, but for ModelConfig::kv_anchor.
+  int kv_source = -1;
 
   friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };
@@ -165,11 +170,31 @@ struct ModelConfig {
   // -1: every layer owns its own.
   int kv_anchor = -1;
 
-  // Layers that own keys and values: the first ones.
-  int n_kv_layers() const { return kv_anchor < 0 ? n_layers : kv_anchor + 1; }
-  // The layer whose keys and values `layer` attends to.
-  int KvLayerOf(int layer) const {
+  // The layer that made the keys and values that `layer` attends to.
+  int KvSourceOf(int layer) const {
+    const int source = KindOf(layer).kv_source;
+    if (source >= 0) return source;
     return kv_anchor < 0 || layer < kv_anchor ? layer : kv_anchor;
+  }
+  bool OwnsKv(int layer) const { return KvSourceOf(layer) == layer; }
+  // Layers that own keys and values. The cache counts these alone.
+  int n_kv_layers() const { return OwnersBefore(n_layers); }
+  // The number, among them, of the one that `layer` attends to.
+  int KvLayerOf(int layer) const { return OwnersBefore(KvSourceOf(layer)); }
+  // The layers from this one on own none, so that they have work only for
+  // positions whose logits are wanted.
+  int FirstLayerWithoutKv() const {
+    int layer = n_layers;
+    while (layer > 0 && !OwnsKv(layer - 1)) --layer;
+    return layer;
+  }
+  int KvHeads(int layer) const {
+    const int n = KindOf(layer).n_kv_heads;
+    return n > 0 ? n : n_kv_heads;
+  }
+  int HeadDim(int layer) const {
+    const int n = KindOf(layer).head_dim;
+    return n > 0 ? n : head_dim;
   }
   // A native window stays as the model was trained with it, without sinks,
   // unless the streaming one is narrower.
@@ -184,6 +209,13 @@ struct ModelConfig {
   LayerKind KindOf(int layer) const {
     return layer_kinds.empty() ? LayerKind{}
                                : layer_kinds[static_cast<std::size_t>(layer)];
+  }
+
+ private:
+  int OwnersBefore(int layer) const {
+    int n = 0;
+    for (int i = 0; i < layer; ++i) n += OwnsKv(i);
+    return n;
   }
 };
 

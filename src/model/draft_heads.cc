@@ -7,7 +7,16 @@ namespace hearth {
 
 DraftHeadsRunner::DraftHeadsRunner(const DraftHeads& heads,
                                    const LoadedModel& base, ThreadPool& pool)
-    : heads_(heads), base_(base), kernels_(ActiveKernels()), linears_(pool) {}
+    : heads_(heads), base_(base), kernels_(ActiveKernels()), linears_(pool) {
+  for (const MedusaHead& head : heads.medusa) {
+    matrices_.push_back(head.res.w);
+    matrices_.push_back(head.out.w);
+  }
+  if (heads.kind == DraftHeadsKind::kEagle) {
+    const EagleHead& head = heads.eagle;
+    matrices_.insert(matrices_.end(), {head.fc1.w, head.fc2.w, head.out.w});
+  }
+}
 
 void DraftHeadsRunner::Run(const Linear& linear, const float* x,
                            std::vector<float>& y) {
@@ -29,8 +38,10 @@ std::int32_t DraftHeadsRunner::Best(const Linear& out, const float* h) {
       logits_.data(), static_cast<std::int64_t>(logits_.size())));
 }
 
-void DraftHeadsRunner::Guess(std::span<const float> hidden, std::int32_t token,
-                             int n, std::vector<std::int32_t>& guesses) {
+Result<void> DraftHeadsRunner::Guess(std::span<const float> hidden,
+                                     std::int32_t token, int n,
+                                     std::vector<std::int32_t>& guesses) {
+  HEARTH_TRY(linears_.Reserve(matrices_, 1));
   const auto d = static_cast<std::int64_t>(hidden.size());
   if (heads_.kind == DraftHeadsKind::kMedusa) {
     n = std::min(n, static_cast<int>(heads_.medusa.size()));
@@ -41,7 +52,7 @@ void DraftHeadsRunner::Guess(std::span<const float> hidden, std::int32_t token,
       kernels_.add(hidden.data(), d, state_.data());
       guesses.push_back(Best(head.out, state_.data()));
     }
-    return;
+    return {};
   }
   const EagleHead& head = heads_.eagle;
   input_.resize(2 * hidden.size());
@@ -59,6 +70,7 @@ void DraftHeadsRunner::Guess(std::span<const float> hidden, std::int32_t token,
     token = Best(head.out, input_.data());
     guesses.push_back(token);
   }
+  return {};
 }
 
 }  // namespace hearth

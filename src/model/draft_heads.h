@@ -5,7 +5,7 @@
 //   EAGLE-lite  h' = LayerNorm(silu(W_2 silu(W_1 [h; embedding(token)])) + h)
 //               stands for the hidden state after one more token, and W_out h'
 //               are its logits; repeated, it guesses as far as one likes
-// Files: docs/formats/heads.md, read by io/heads_file.h.
+// Files: docs/formats/heads.md, read by formats/tinygpt/heads_file.h.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 #include "base/file.h"
 #include "hearth/result.h"
-#include "model/linear.h"
+#include "model/cpu/linear.h"
 #include "model/weights.h"
 
 namespace hearth {
@@ -51,9 +51,9 @@ class DraftHeadsRunner {
 
   // The likeliest tokens behind `token`, at most n (Medusa: as many as there
   // are heads). hidden: [d_model], of the token before `token`, after the final
-  // norm.
-  void Guess(std::span<const float> hidden, std::int32_t token, int n,
-             std::vector<std::int32_t>& guesses);
+  // norm. kResourceFull when there is no memory.
+  Result<void> Guess(std::span<const float> hidden, std::int32_t token, int n,
+                     std::vector<std::int32_t>& guesses);
 
  private:
   std::int32_t Best(const Linear& out, const float* h);
@@ -64,6 +64,7 @@ class DraftHeadsRunner {
   const LoadedModel& base_;
   const Kernels& kernels_;
   LinearRunner linears_;
+  std::vector<WeightMatrix> matrices_;  // that linears_ multiplies with
   std::vector<float> ones_, inner_, state_, input_, logits_;
 };
 

@@ -6,8 +6,6 @@
 #include <numeric>
 #include <vector>
 
-#include "kernels/kernels.h"
-
 namespace hearth {
 namespace {
 
@@ -36,6 +34,22 @@ void AddRope(Sha256& sha, const RopeConfig& rope) {
   sha.Field(std::uint64_t{rope.inv_freq.size()});
   for (const float f : rope.inv_freq) AddFloat(sha, f);
   AddFloat(sha, rope.cos_sin_factor);
+}
+
+// Of models whose layers differ in them. Nothing for others, whose ids are
+// older than these fields.
+void AddOwnShapes(Sha256& sha, const ModelConfig& c) {
+  const bool differ = std::any_of(
+      c.layer_kinds.begin(), c.layer_kinds.end(), [](const LayerKind& kind) {
+        return kind.n_kv_heads > 0 || kind.head_dim > 0 || kind.kv_source >= 0;
+      });
+  if (!differ) return;
+  sha.Field("layer shapes");
+  for (int i = 0; i < c.n_layers; ++i) {
+    for (const int number : {c.KvHeads(i), c.HeadDim(i), c.KvSourceOf(i)}) {
+      sha.Field(static_cast<std::uint64_t>(number));
+    }
+  }
 }
 
 }  // namespace
@@ -78,9 +92,10 @@ Digest ContentDigest(const LoadedModel& model, ThreadPool& pool) {
   return sha.Finish();
 }
 
-Digest ModelId(const ModelConfig& c, const Digest& content) {
+Digest ModelId(const ModelConfig& c, const Digest& content,
+               const Numerics& numerics) {
   Sha256 sha;
-  sha.Field("hearth model id 3").Field(std::uint64_t{kNumericsVersion});
+  sha.Field("hearth model id 3").Field(std::uint64_t{numerics.version});
   sha.Field(content).Field(c.architecture);
   for (const int size :
        {c.n_layers, c.d_model, c.n_heads, c.n_kv_heads, c.head_dim, c.d_mlp,
@@ -108,6 +123,10 @@ Digest ModelId(const ModelConfig& c, const Digest& content) {
   }
   for (const int number : {c.sink_tokens, c.stream_window, c.kv_anchor}) {
     sha.Field(static_cast<std::uint64_t>(number));
+  }
+  AddOwnShapes(sha, c);
+  if (!numerics.profile.empty()) {
+    sha.Field("numerics").Field(numerics.profile);
   }
   return sha.Finish();
 }

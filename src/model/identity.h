@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/thread_pool.h"
+#include "kernels/numerics.h"
 #include "model/weights.h"
 
 namespace hearth {
@@ -14,8 +15,9 @@ namespace hearth {
 Digest ContentDigest(const LoadedModel& model, ThreadPool& pool);
 
 // The model id that block ids are chained from: content digest, every field of
-// the configuration that affects the forward pass, and the kernels' numerics
-// version. context_length and name are not part of it.
-Digest ModelId(const ModelConfig& config, const Digest& content);
+// the configuration that affects the forward pass, and the numerics of the
+// device. context_length and name are not part of it.
+Digest ModelId(const ModelConfig& config, const Digest& content,
+               const Numerics& numerics = {});
 
 }  // namespace hearth

@@ -15,6 +15,7 @@
 #include "formats/huggingface/safetensors.h"
 #include "formats/loader.h"
 #include "hearth_test_paths.h"
+#include "model/cpu/cpu_ops.h"
 #include "model/forward.h"
 #include "tensor/half.h"
 #include "testing/model_paths.h"
@@ -80,7 +81,7 @@ inline std::vector<float> Logits(const LoadedModel& model,
                                  const std::vector<std::int32_t>& ids, int step,
                                  int threads) {
   ThreadPool pool(threads);
-  Forward forward(model, pool);
+  Forward forward(model, MakeCpuOps(model, pool));
   const KvSpec spec(UniformKv{.n_layers = model.config.n_layers,
                               .n_heads = model.config.n_kv_heads,
                               .head_dim = model.config.head_dim,
@@ -91,8 +92,10 @@ inline std::vector<float> Logits(const LoadedModel& model,
   for (std::size_t at = 0; at < ids.size();) {
     const std::size_t n =
         std::min(ids.size() - at, static_cast<std::size_t>(step));
-    const auto done = forward.Step(std::span(ids).subspan(at, n), *sequence,
-                                   LogitRows::kAll, logits.data() + at * vocab);
+    const auto done = forward.Step({.kv = sequence.get(),
+                                    .tokens = std::span(ids).subspan(at, n),
+                                    .want = LogitRows::kAll,
+                                    .logits = logits.data() + at * vocab});
     EXPECT_TRUE(done.ok()) << done.error().message;
     at += n;
   }

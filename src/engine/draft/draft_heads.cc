@@ -19,8 +19,8 @@ class HeadsDrafter final : public Drafter {
   Result<void> Propose(const DraftRequest& request,
                        std::vector<DraftToken>& drafts) override {
     guesses_.clear();
-    runner_.Guess(request.hidden, request.tokens.back(), request.n_tokens_max,
-                  guesses_);
+    HEARTH_TRY(runner_.Guess(request.hidden, request.tokens.back(),
+                             request.n_tokens_max, guesses_));
     for (const std::int32_t id : guesses_) drafts.push_back({id});
     return {};
   }

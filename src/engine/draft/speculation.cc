@@ -78,7 +78,15 @@ Result<std::optional<std::int32_t>> Speculation::Step(std::int32_t id,
   for (const DraftToken& draft : drafts_) batch_.push_back(draft.id);
   const std::size_t n_vocab = live.logits.size();
   rows_.resize(batch_.size() * n_vocab);
-  HEARTH_TRY(live.forward.Step(batch_, live.kv, LogitRows::kAll, rows_.data()));
+  if (drafter_->needs_hidden()) {
+    hidden_rows_.resize(batch_.size() * live.hidden.size());
+  }
+  HEARTH_TRY(live.forward.Step(
+      {.kv = &live.kv,
+       .tokens = batch_,
+       .want = LogitRows::kAll,
+       .logits = rows_.data(),
+       .hidden = drafter_->needs_hidden() ? hidden_rows_.data() : nullptr}));
 
   live.tokens.push_back(id);
   std::optional<std::int32_t> next;
@@ -100,8 +108,9 @@ Result<std::optional<std::int32_t>> Speculation::Step(std::int32_t id,
   const auto last = rows_.begin() + static_cast<std::ptrdiff_t>(i * n_vocab);
   live.logits.assign(last, last + static_cast<std::ptrdiff_t>(n_vocab));
   if (drafter_->needs_hidden()) {
-    const auto hidden = live.forward.FinalHidden(static_cast<int>(i));
-    live.hidden.assign(hidden.begin(), hidden.end());
+    const std::size_t d = live.hidden.size();
+    std::copy_n(hidden_rows_.begin() + static_cast<std::ptrdiff_t>(i * d), d,
+                live.hidden.begin());
   }
   live.kv.Rewind(static_cast<int>(live.tokens.size()));
 

@@ -73,7 +73,8 @@ class Speculation {
   DraftLength length_;
   std::vector<DraftToken> drafts_;
   std::vector<std::int32_t> batch_;
-  std::vector<float> rows_;  // logits of the batch: [n][vocab_size]
+  std::vector<float> rows_;         // logits of the batch: [n][vocab_size]
+  std::vector<float> hidden_rows_;  // what they were computed from, if asked
   Distribution p_;
 };
 

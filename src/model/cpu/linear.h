@@ -8,26 +8,10 @@
 
 #include "base/thread_pool.h"
 #include "kernels/kernels.h"
+#include "model/cpu/aligned_buffer.h"
 #include "model/weights.h"
 
 namespace hearth {
-
-// A 64-byte aligned, growing buffer. Contents are lost on growth.
-class AlignedBuffer {
- public:
-  ~AlignedBuffer();
-  AlignedBuffer() = default;
-  AlignedBuffer(AlignedBuffer&& other) noexcept;
-  AlignedBuffer& operator=(AlignedBuffer&&) = delete;
-  std::byte* Get(std::size_t size);
-  float* GetFloats(std::size_t n) {
-    return reinterpret_cast<float*>(Get(n * sizeof(float)));
-  }
-
- private:
-  std::byte* data_ = nullptr;
-  std::size_t size_ = 0;
-};
 
 // One of several layers that read the same input.
 struct LinearCall {
@@ -40,8 +24,10 @@ class LinearRunner {
  public:
   explicit LinearRunner(ThreadPool& pool);
 
+  // Takes the memory for Run with any of these matrices and up to n_rows rows.
+  Result<void> Reserve(std::span<const WeightMatrix> matrices, int n_rows);
   // y = W x + bias for every call; x: [n_rows][n_in], rows x_stride apart.
-  // REQUIRES: all calls have the same n_in.
+  // REQUIRES: all calls have the same n_in; the memory was reserved.
   void Run(const float* x, std::int64_t x_stride, int n_rows,
            std::span<const LinearCall> calls);
 

@@ -1,7 +1,6 @@
-#include "model/rope_table.h"
+#include "model/cpu/rope_table.h"
 
 #include <cmath>
-#include <numeric>
 
 namespace hearth {
 namespace {
@@ -19,13 +18,6 @@ double Angle(int position, float inv_freq) {
 }
 
 }  // namespace
-
-void RopeTable::Compute(const RopeConfig& rope, int first_position,
-                        int n_rows) {
-  std::vector<int> positions(static_cast<std::size_t>(n_rows));
-  std::iota(positions.begin(), positions.end(), first_position);
-  Compute(rope, positions);
-}
 
 void RopeTable::Compute(const RopeConfig& rope,
                         std::span<const int> positions) {

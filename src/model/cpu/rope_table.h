@@ -11,8 +11,6 @@ namespace hearth {
 
 class RopeTable {
  public:
-  // For positions first_position .. first_position + n_rows - 1.
-  void Compute(const RopeConfig& rope, int first_position, int n_rows);
   // For the given positions.
   void Compute(const RopeConfig& rope, std::span<const int> positions);
 

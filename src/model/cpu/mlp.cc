@@ -1,4 +1,4 @@
-#include "model/mlp.h"
+#include "model/cpu/mlp.h"
 
 #include <algorithm>
 #include <array>
@@ -23,6 +23,21 @@ Mlp::Mlp(const ModelConfig& config, LinearRunner& linears, ThreadPool& pool)
       pool_(pool),
       kernels_(ActiveKernels()),
       rows_of_(static_cast<std::size_t>(config.n_experts)) {}
+
+std::int64_t Mlp::HiddenWidth() const {
+  const int width = config_.n_experts > 0 ? config_.d_expert : config_.d_mlp;
+  return IsGated(config_.mlp) ? 2 * std::int64_t{width} : width;
+}
+
+Result<void> Mlp::Reserve(int n_rows) {
+  const std::size_t hidden = Size(n_rows, HiddenWidth());
+  HEARTH_TRY(hidden_.ReserveFloats(hidden));
+  HEARTH_TRY(interleaved_.ReserveFloats(IsGated(config_.mlp) ? hidden : 0));
+  if (config_.n_experts == 0) return {};
+  HEARTH_TRY(scores_.ReserveFloats(Size(n_rows, config_.n_experts)));
+  HEARTH_TRY(gathered_.ReserveFloats(Size(n_rows, config_.d_model)));
+  return expert_out_.ReserveFloats(Size(n_rows, config_.d_model));
+}
 
 void Mlp::Run(const LayerWeights& layer, const float* x, int n_rows,
               float* out) {

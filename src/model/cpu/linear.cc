@@ -1,15 +1,10 @@
-#include "model/linear.h"
+#include "model/cpu/linear.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <utility>
-
-#include "base/check.h"
 
 namespace hearth {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
 // Columns per task: small enough to balance, large enough to amortise the
 // start of a task and, in prefill, the unpacking of a panel.
 constexpr std::int64_t kColumnsMin = 32;
@@ -47,26 +42,22 @@ std::int64_t TaskColumns(std::span<const LinearCall> calls, int n_rows,
 
 }  // namespace
 
-AlignedBuffer::~AlignedBuffer() { std::free(data_); }
-
-AlignedBuffer::AlignedBuffer(AlignedBuffer&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)),
-      size_(std::exchange(other.size_, 0)) {}
-
-std::byte* AlignedBuffer::Get(std::size_t size) {
-  if (size > size_) {
-    std::free(data_);
-    size_ = (size + kAlignment - 1) / kAlignment * kAlignment;
-    data_ = static_cast<std::byte*>(std::aligned_alloc(kAlignment, size_));
-    HEARTH_CHECK(data_ != nullptr);
-  }
-  return data_;
-}
-
 LinearRunner::LinearRunner(ThreadPool& pool)
     : pool_(pool),
       kernels_(ActiveKernels()),
       scratch_(static_cast<std::size_t>(pool.n_threads())) {}
+
+Result<void> LinearRunner::Reserve(std::span<const WeightMatrix> matrices,
+                                   int n_rows) {
+  std::size_t packed = 0, scratch = 0;
+  for (const WeightMatrix& w : matrices) {
+    packed = std::max(packed, kernels_.packed_row_bytes(w.dtype, w.n_in));
+    scratch = std::max(scratch, kernels_.matmul_scratch_bytes(w, n_rows));
+  }
+  HEARTH_TRY(packed_.Reserve(packed * static_cast<std::size_t>(n_rows)));
+  for (AlignedBuffer& buffer : scratch_) HEARTH_TRY(buffer.Reserve(scratch));
+  return {};
+}
 
 void LinearRunner::Run(const float* x, std::int64_t x_stride, int n_rows,
                        std::span<const LinearCall> calls) {

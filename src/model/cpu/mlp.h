@@ -11,7 +11,8 @@
 
 #include "base/thread_pool.h"
 #include "kernels/kernels.h"
-#include "model/linear.h"
+#include "model/cpu/aligned_buffer.h"
+#include "model/cpu/linear.h"
 #include "model/weights.h"
 
 namespace hearth {
@@ -21,7 +22,10 @@ class Mlp {
   // All must outlive the object.
   Mlp(const ModelConfig& config, LinearRunner& linears, ThreadPool& pool);
 
-  // x, out: [n_rows][d_model]; out must not be x.
+  // Takes the memory for Run with up to n_rows rows.
+  Result<void> Reserve(int n_rows);
+  // x, out: [n_rows][d_model]; out must not be x. REQUIRES: the memory was
+  // reserved, also that of the linears.
   void Run(const LayerWeights& layer, const float* x, int n_rows, float* out);
 
  private:
@@ -36,6 +40,9 @@ class Mlp {
   void RunExperts(const LayerWeights& layer, const float* x, int n_rows,
                   float* out);
   void Route(const LayerWeights& layer, const float* x, int n_rows);
+
+  // Floats of a row of hidden_.
+  std::int64_t HiddenWidth() const;
 
   const ModelConfig& config_;
   LinearRunner& linears_;

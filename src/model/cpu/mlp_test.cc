@@ -1,4 +1,4 @@
-#include "model/mlp.h"
+#include "model/cpu/mlp.h"
 
 #include <gtest/gtest.h>
 

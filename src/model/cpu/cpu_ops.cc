@@ -1,0 +1,392 @@
+#include "model/cpu/cpu_ops.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <vector>
+
+#include "base/check.h"
+#include "kernels/kernels.h"
+#include "model/cpu/attention.h"
+#include "model/cpu/linear.h"
+#include "model/cpu/mlp.h"
+#include "model/cpu/rope_table.h"
+#include "model/cpu/weight_shapes.h"
+
+namespace hearth {
+namespace {
+
+// Logits are many and their rows few: shared out in pieces of so many.
+constexpr std::int64_t kLogitPiece = 16384;
+
+std::size_t Size(std::int64_t a, std::int64_t b) {
+  return static_cast<std::size_t>(a) * static_cast<std::size_t>(b);
+}
+
+class CpuOps final : public Ops {
+ public:
+  CpuOps(const LoadedModel& model, ThreadPool& pool)
+      : model_(model),
+        config_(model.config),
+        pool_(pool),
+        kernels_(ActiveKernels()),
+        layers_(PlanLayers(model)),
+        shapes_(DistinctShapes(model.weights)),
+        linears_(pool),
+        attention_(model.config, pool),
+        mlp_(model.config, linears_, pool) {}
+
+  Numerics numerics() const override { return {}; }
+
+  Result<StepRows> Reserve(const StepBatch& batch) override {
+    const int n = batch.n_rows();
+    std::int64_t q_dim = 0, qkv_dim = 0;
+    bool sinks = false;
+    for (const LayerPlan& layer : layers_) {
+      q_dim = std::max(q_dim, layer.q_dim());
+      qkv_dim = std::max(qkv_dim, layer.qkv_dim());
+      sinks = sinks || layer.sight.sink_tokens > 0;
+    }
+    StepRows rows;
+    auto make = [&, slot = 0](std::int64_t width,
+                              Rows& made) mutable -> Result<void> {
+      made = {slot++, n, width};
+      return BufferOf(made).ReserveFloats(Size(n, width));
+    };
+    HEARTH_TRY(make(config_.d_model, rows.x));
+    HEARTH_TRY(make(config_.d_model, rows.normed));
+    HEARTH_TRY(make(config_.d_model, rows.delta));
+    HEARTH_TRY(make(qkv_dim, rows.qkv));
+    HEARTH_TRY(make(sinks ? q_dim : 0, rows.sink_q));
+    HEARTH_TRY(make(q_dim, rows.attended));
+    HEARTH_TRY(linears_.Reserve(shapes_, n));
+    HEARTH_TRY(mlp_.Reserve(n));
+    first_non_finite_.store(-1, std::memory_order_relaxed);
+    TakeParts(batch);
+    HEARTH_TRY(attention_.Reserve(layers_, parts_));
+    return rows;
+  }
+
+  void Begin(const StepBatch& batch) override {
+    batch_ = &batch;
+    TakeParts(batch);
+    if (config_.rope.rotary_dim > 0) {
+      rope_.Compute(config_.rope, batch.positions);
+    }
+    if (config_.local_rope.rotary_dim > 0) {
+      local_rope_.Compute(config_.local_rope, batch.positions);
+    }
+  }
+
+  void Embed(Rows x) override {
+    const std::int64_t d = config_.d_model;
+    for (int t = 0; t < x.n; ++t) {
+      const auto i = static_cast<std::size_t>(t);
+      float* row = Data(x) + t * d;
+      kernels_.dequantize_row(model_.weights.token_embedding, batch_->tokens[i],
+                              row);
+      if (config_.embedding_scale != 1.0f) {
+        for (std::int64_t k = 0; k < d; ++k) row[k] *= config_.embedding_scale;
+      }
+      if (config_.learned_positions) {
+        const std::int64_t position = batch_->positions[i];
+        kernels_.add(model_.weights.position_embedding.data() + position * d, d,
+                     row);
+      }
+    }
+  }
+
+  void Normalize(const NormWeights& norm, Rows in, Rows out) override {
+    const std::int64_t d = config_.d_model;
+    const float* x = Data(in);
+    float* y = Data(out);
+    pool_.ParallelFor(in.n, [&](std::int64_t r, int) {
+      if (config_.norm == NormKind::kRmsNorm) {
+        kernels_.rms_norm(x + r * d, norm.weight.data(), config_.norm_eps, d,
+                          y + r * d);
+      } else {
+        kernels_.layer_norm(x + r * d, norm.weight.data(),
+                            norm.bias.empty() ? nullptr : norm.bias.data(),
+                            config_.norm_eps, d, y + r * d);
+      }
+    });
+  }
+
+  void Project(const LayerPlan& layer, Rows in, Rows qkv) override {
+    const LayerWeights& w = *layer.weights;
+    const float* x = Data(in);
+    const std::int64_t stride = layer.qkv_dim();
+    float* q = Data(qkv);
+    float* k = q + layer.q_dim();
+    float* v = k + layer.kv_dim();
+    const auto run = [&](std::span<const LinearCall> calls) {
+      linears_.Run(x, in.width, in.n, calls);
+    };
+    if (!w.qkv.empty()) {
+      run(std::array<LinearCall, 1>{{{&w.qkv, q, stride}}});
+    } else if (w.k.empty()) {
+      run(std::array<LinearCall, 1>{{{&w.q, q, stride}}});
+    } else {
+      run(std::array<LinearCall, 3>{
+          {{&w.q, q, stride}, {&w.k, k, stride}, {&w.v, v, stride}}});
+    }
+  }
+
+  void NormalizeHeads(const LayerPlan& layer, Rows qkv) override {
+    if (config_.qk_norm == QkNorm::kNone) return;
+    float* first = Data(qkv);
+    pool_.ParallelFor(qkv.n, [&](std::int64_t t, int) {
+      const auto normalize = [&](float* heads, std::int64_t n,
+                                 const std::vector<float>& norm) {
+        const std::int64_t step =
+            config_.qk_norm == QkNorm::kWhole ? n : layer.head_dim;
+        for (float* head = heads; head < heads + n; head += step) {
+          kernels_.rms_norm(head, norm.data(), config_.norm_eps, step, head);
+        }
+      };
+      float* row = first + t * layer.qkv_dim();
+      normalize(row, layer.q_dim(), layer.weights->q_norm);
+      if (layer.owns_kv) {
+        normalize(row + layer.q_dim(), layer.kv_dim(), layer.weights->k_norm);
+      }
+    });
+  }
+
+  void Rotate(const LayerPlan& layer, Rows qkv, Rows sink_q) override {
+    if (!Rotates(layer)) return;
+    const bool local = layer.rope == RopeUse::kLocal;
+    const RopeConfig& rope = RopeOf(layer);
+    float* q = Data(qkv);
+    if (SinksAreElsewhere(layer)) RotateSinkQueries(layer, rope, q, sink_q);
+    const RopeTable& table = local ? local_rope_ : rope_;
+    const std::int64_t n_rotated =
+        layer.q_dim() + (layer.owns_kv ? layer.kv_dim() : 0);
+    pool_.ParallelFor(qkv.n, [&](std::int64_t t, int) {
+      RotateHeads(layer, rope, table, t, q + t * layer.qkv_dim(), n_rotated);
+    });
+  }
+
+  void WriteKv(const LayerPlan& layer, Rows qkv) override {
+    const float* k = Data(qkv) + layer.q_dim();
+    for (const PartRows& part : batch_->parts) {
+      part.kv->BeginLayer(layer.kv_layer);
+    }
+    const auto write = [&](std::int64_t i, int) {
+      const PartRows& part =
+          batch_->parts[static_cast<std::size_t>(i / layer.n_kv_heads)];
+      const auto h = static_cast<int>(i % layer.n_kv_heads);
+      const float* head =
+          k + part.first_row * layer.qkv_dim() + h * layer.head_dim;
+      part.kv->host()->WriteHead(layer.kv_layer, h, head, head + layer.kv_dim(),
+                                 layer.qkv_dim());
+    };
+    const auto n_heads =
+        static_cast<std::int64_t>(parts_.size()) * layer.n_kv_heads;
+    if (qkv.n == 1) {
+      // Less work than handing it out.
+      for (int h = 0; h < n_heads; ++h) write(h, 0);
+    } else {
+      pool_.ParallelFor(n_heads, write);
+    }
+  }
+
+  void Attend(const LayerPlan& layer, Rows qkv, Rows sink_q,
+              Rows out) override {
+    const QueryRows q{Data(qkv), layer.qkv_dim()};
+    const bool apart = Rotates(layer) && SinksAreElsewhere(layer);
+    attention_.Run(
+        {.layer = layer,
+         .parts = parts_,
+         .q = q,
+         .q_sink = apart ? QueryRows{Data(sink_q), layer.q_dim()} : q,
+         .out = Data(out)});
+  }
+
+  void Multiply(const Linear& linear, Rows in, Rows out) override {
+    linears_.Run(
+        Data(in), linear.w.n_in, in.n,
+        std::array<LinearCall, 1>{{{&linear, Data(out), linear.w.n_out}}});
+  }
+
+  void Mlp(const LayerPlan& layer, Rows in, Rows out) override {
+    mlp_.Run(*layer.weights, Data(in), in.n, Data(out));
+  }
+
+  void AddResidual(const LayerPlan& layer, const NormWeights& norm, Rows delta,
+                   Rows x) override {
+    const std::int64_t d = config_.d_model;
+    if (!norm.weight.empty()) Normalize(norm, delta, delta);
+    float* from = Data(delta);
+    float* to = Data(x);
+    pool_.ParallelFor(x.n, [&](std::int64_t r, int) {
+      float* row = from + r * d;
+      if (config_.residual_scale != 1.0f) {
+        for (std::int64_t i = 0; i < d; ++i) row[i] *= config_.residual_scale;
+      }
+      kernels_.add(row, d, to + r * d);
+      if (!kernels_.all_finite(to + r * d, d)) NoteNonFinite(layer.index);
+    });
+  }
+
+  void KeepRows(Rows x, std::span<const int> rows) override {
+    float* to = Data(x);
+    for (const int row : rows) {
+      const float* from = Data(x) + row * x.width;
+      if (from != to) std::copy_n(from, x.width, to);
+      to += x.width;
+    }
+  }
+
+  void Read(Rows x, int row, float* out) override {
+    std::copy_n(Data(x) + row * x.width, x.width, out);
+  }
+
+  Result<void> Logits(Rows normed,
+                      std::span<const LogitsOut> outputs) override {
+    const std::int64_t n_vocab = config_.vocab_size;
+    // One matrix product for all, into the caller's memory where its rows lie
+    // one behind the other.
+    bool in_place = true;
+    const float* end = outputs[0].logits;
+    for (const LogitsOut& out : outputs) {
+      in_place = in_place && out.logits == end;
+      end = out.logits + out.n_rows * n_vocab;
+    }
+    float* y = outputs[0].logits;
+    if (!in_place) {
+      HEARTH_TRY(gathered_logits_.ReserveFloats(Size(normed.n, n_vocab)));
+      y = gathered_logits_.GetFloats(0);
+    }
+    linears_.Run(
+        Data(normed), normed.width, normed.n,
+        std::array<LinearCall, 1>{{{&model_.weights.head, y, n_vocab}}});
+    FinishLogits(normed.n * n_vocab, y);
+    if (in_place) return {};
+    std::vector<const float*> from;
+    for (const LogitsOut& out : outputs) {
+      from.push_back(y);
+      y += out.n_rows * n_vocab;
+    }
+    pool_.ParallelFor(
+        static_cast<std::int64_t>(outputs.size()), [&](std::int64_t i, int) {
+          const auto k = static_cast<std::size_t>(i);
+          std::copy_n(from[k], outputs[k].n_rows * n_vocab, outputs[k].logits);
+        });
+    return {};
+  }
+
+  int FirstNonFinite() override {
+    return first_non_finite_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  AlignedBuffer& BufferOf(Rows rows) {
+    return buffers_[static_cast<std::size_t>(rows.slot)];
+  }
+  float* Data(Rows rows) {
+    return BufferOf(rows).GetFloats(Size(rows.n, rows.width));
+  }
+
+  void TakeParts(const StepBatch& batch) {
+    parts_.clear();
+    for (const PartRows& part : batch.parts) {
+      HEARTH_CHECK(part.kv->host() != nullptr);
+      parts_.push_back(
+          {part.kv->host(), part.first_row, part.n_rows, part.first_position});
+    }
+  }
+
+  const RopeConfig& RopeOf(const LayerPlan& layer) const {
+    return layer.rope == RopeUse::kLocal ? config_.local_rope : config_.rope;
+  }
+  bool Rotates(const LayerPlan& layer) const {
+    return layer.rope != RopeUse::kNone && RopeOf(layer).rotary_dim > 0;
+  }
+
+  // Whether a row's queries meet the sink tokens at another position than its
+  // own. While no token is out of sight, none do.
+  bool SinksAreElsewhere(const LayerPlan& layer) const {
+    if (layer.sight.sink_tokens == 0) return false;
+    return std::any_of(batch_->positions.begin(), batch_->positions.end(),
+                       [&](int position) {
+                         return layer.sight.SinkPosition(position) != position;
+                       });
+  }
+
+  void RotateHeads(const LayerPlan& layer, const RopeConfig& rope,
+                   const RopeTable& table, std::int64_t t, float* heads,
+                   std::int64_t n) const {
+    for (float* head = heads; head < heads + n; head += layer.head_dim) {
+      kernels_.rope(head, rope.rotary_dim, table.cos(t), table.sin(t),
+                    rope.interleaved);
+    }
+  }
+
+  // From queries that are not rotated yet.
+  void RotateSinkQueries(const LayerPlan& layer, const RopeConfig& rope,
+                         const float* q, Rows sink_q) {
+    std::vector<int> positions;
+    for (const int position : batch_->positions) {
+      positions.push_back(layer.sight.SinkPosition(position));
+    }
+    sink_rope_.Compute(rope, positions);
+    float* out = Data(sink_q);
+    pool_.ParallelFor(sink_q.n, [&](std::int64_t t, int) {
+      float* row = out + t * layer.q_dim();
+      std::copy_n(q + t * layer.qkv_dim(), layer.q_dim(), row);
+      RotateHeads(layer, rope, sink_rope_, t, row, layer.q_dim());
+    });
+  }
+
+  void FinishLogits(std::int64_t n, float* logits) {
+    pool_.ParallelFor(
+        (n + kLogitPiece - 1) / kLogitPiece, [&](std::int64_t i, int) {
+          float* piece = logits + i * kLogitPiece;
+          const std::int64_t size = std::min(kLogitPiece, n - i * kLogitPiece);
+          if (!kernels_.all_finite(piece, size)) {
+            NoteNonFinite(config_.n_layers);
+          }
+          if (config_.logit_scale != 1.0f) {
+            for (std::int64_t k = 0; k < size; ++k) {
+              piece[k] *= config_.logit_scale;
+            }
+          }
+          if (config_.logit_softcap > 0.0f) {
+            kernels_.softcap(config_.logit_softcap, size, piece);
+          }
+        });
+  }
+
+  // Threads of one operation note the same layer; of later ones the first
+  // stays.
+  void NoteNonFinite(int layer) {
+    int none = -1;
+    first_non_finite_.compare_exchange_strong(none, layer);
+  }
+
+  const LoadedModel& model_;
+  const ModelConfig& config_;
+  ThreadPool& pool_;
+  const Kernels& kernels_;
+  std::vector<LayerPlan> layers_;
+  std::vector<WeightMatrix> shapes_;
+  LinearRunner linears_;
+  Attention attention_;
+  hearth::Mlp mlp_;
+
+  // Of the step.
+  const StepBatch* batch_ = nullptr;
+  std::vector<AttentionPart> parts_;
+  RopeTable rope_, local_rope_, sink_rope_;
+  std::array<AlignedBuffer, 6> buffers_;  // by Rows::slot
+  AlignedBuffer gathered_logits_;
+  std::atomic<int> first_non_finite_ = -1;
+};
+
+}  // namespace
+
+std::unique_ptr<Ops> MakeCpuOps(const LoadedModel& model, ThreadPool& pool) {
+  return std::make_unique<CpuOps>(model, pool);
+}
+
+}  // namespace hearth

@@ -1,0 +1,31 @@
+// What the operations of one layer need to know, worked out once for a model.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/config.h"
+#include "model/weights.h"
+
+namespace hearth {
+
+struct LayerPlan {
+  int index = 0;
+  const LayerWeights* weights = nullptr;
+  int kv_layer = 0;      // of KvPort: what the layer attends to
+  bool owns_kv = false;  // and writes
+  int n_heads = 0, n_kv_heads = 0, head_dim = 0;
+  RopeUse rope = RopeUse::kMain;
+  LayerSight sight;
+
+  int group() const { return n_heads / n_kv_heads; }  // query heads a KV head
+  // Floats of a row: queries, keys (and as many for values), all three.
+  std::int64_t q_dim() const { return std::int64_t{n_heads} * head_dim; }
+  std::int64_t kv_dim() const { return std::int64_t{n_kv_heads} * head_dim; }
+  std::int64_t qkv_dim() const { return q_dim() + 2 * kv_dim(); }
+};
+
+// Of every layer. `model` outlives them.
+std::vector<LayerPlan> PlanLayers(const LoadedModel& model);
+
+}  // namespace hearth
