@@ -2,6 +2,18 @@
 # package (find_package(hearth) gives hearth::engine).
 include(CMakePackageConfigHelpers)
 install(TARGETS hearth RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+set(packaging ${CMAKE_SOURCE_DIR}/packaging)
+install(FILES ${packaging}/hearth.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+        COMPONENT program)
+install(FILES ${packaging}/hearth.bash RENAME hearth COMPONENT program
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${packaging}/_hearth COMPONENT program
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+install(FILES ${packaging}/hearth.fish COMPONENT program
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(FILES ${packaging}/copyright CHANGELOG.md docs/cli.md docs/chat.md
+              docs/troubleshooting.md docs/operations.md COMPONENT program
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/hearth)
 get_property(rooms GLOBAL PROPERTY HEARTH_ROOMS)
 install(TARGETS ${rooms} EXPORT hearth-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/hearth

@@ -49,6 +49,8 @@ function(hearth_room room)
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
     $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src>)
+  # Also for those who link the installed library: its headers are C++20.
+  target_compile_features(${target} PUBLIC cxx_std_20)
   target_link_libraries(${target} PUBLIC ${arg_DEPENDS} ${arg_LINKS}
                         PRIVATE $<BUILD_INTERFACE:hearth_flags>)
   set_property(GLOBAL APPEND PROPERTY HEARTH_ROOMS ${target})
@@ -59,14 +61,36 @@ function(hearth_room room)
   endif()
 endfunction()
 
+# The program: src/<room>/main.cc, and a library of the other files, so that
+# those have tests beside them like a room's. The library is not installed.
 function(hearth_program target room)
   cmake_parse_arguments(arg "" "" "DEPENDS;LINKS" ${ARGN})
   _hearth_sources(sources src/${room} "*.cc")
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cc$")
   list(TRANSFORM arg_DEPENDS PREPEND hearth_)
-  target_sources(${target} PRIVATE ${sources})
-  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
-  target_link_libraries(${target} PRIVATE ${arg_DEPENDS} ${arg_LINKS} hearth_flags)
+  add_library(hearth_${room} STATIC ${sources})
+  target_include_directories(hearth_${room} PUBLIC ${CMAKE_SOURCE_DIR}/src
+                             PRIVATE ${CMAKE_BINARY_DIR}/generated)
+  target_link_libraries(hearth_${room} PUBLIC ${arg_DEPENDS} ${arg_LINKS}
+                        PRIVATE hearth_flags)
+  add_dependencies(hearth_${room} hearth_commit)
+  target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src/${room}/main.cc)
+  target_link_libraries(${target} PRIVATE hearth_${room} hearth_flags)
+  if(HEARTH_TESTS AND tests)
+    _hearth_test(hearth_${room}_test ${tests})
+    target_link_libraries(hearth_${room}_test PRIVATE hearth_${room} hearth_flags
+                          GTest::gtest GTest::gmock GTest::gtest_main)
+  endif()
 endfunction()
+
+# generated/hearth_commit.h: looked at in each build, written when it changed.
+add_custom_target(hearth_commit
+  COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR}
+          -DOUT=${CMAKE_BINARY_DIR}/generated/hearth_commit.h
+          -P ${CMAKE_SOURCE_DIR}/cmake/commit.cmake
+  BYPRODUCTS ${CMAKE_BINARY_DIR}/generated/hearth_commit.h)
 
 # tests/*_test.cc: one program, linked with everything, may run the program.
 function(hearth_cross_room_tests)

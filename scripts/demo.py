@@ -23,7 +23,8 @@ def run(arguments):
     start = time.monotonic()
     done = subprocess.run(
         [HEARTH, "sample", *arguments, "--prompt-file", PROMPT, "--tokens",
-         str(TOKENS), "--temperature", "0", "--json", "--quiet"],
+         str(TOKENS), "--temperature", "0", "--kv-quantize", "fp32", "--json",
+         "--quiet"],
         stdout=subprocess.PIPE, check=True)
     report = json.loads(done.stdout)
     report["wall_ms"] = 1000 * (time.monotonic() - start)
@@ -46,7 +47,8 @@ def main():
     try:
         cached = [*model, "--prompt-cache-dir", os.path.join(store, "cache")]
         arms = [("cold", run(cached)),
-                ("warm, no prompt cache", median_run(model)),
+                ("warm, no prompt cache",
+                 median_run([*model, "--no-prompt-cache"])),
                 ("hot", median_run(cached))]
     finally:
         shutil.rmtree(store)

@@ -1,43 +1,17 @@
 // The program as a user meets it: streams, exit codes, JSON, files.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "base/file.h"
 #include "base/json.h"
-#include "hearth_test_paths.h"
+#include "program_testing.h"
 #include "testing/model_paths.h"
-#include "testing/temp_dir.h"
 
 namespace hearth {
 namespace {
-
-struct Ran {
-  int exit_code = -1;
-  std::string out, err;
-};
-
-// Runs the program with shell-quoted arguments.
-Ran RunProgram(const TempDir& dir, const std::string& arguments) {
-  const std::string err_file = dir.path() + "/stderr";
-  const std::string command = std::string(HEARTH_PROGRAM) + " " + arguments +
-                              " 2>" + err_file + " </dev/null";
-  Ran ran;
-  FILE* pipe = ::popen(command.c_str(), "r");
-  char buffer[4096];
-  std::size_t n;
-  while ((n = std::fread(buffer, 1, sizeof(buffer), pipe)) > 0) {
-    ran.out.append(buffer, n);
-  }
-  const int status = ::pclose(pipe);
-  ran.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-  ran.err = *ReadTextFile(err_file);
-  return ran;
-}
 
 const std::string kPromptText =
     " --prompt 'Once upon a time there was a cat. The cat saw a big dog and "
@@ -56,8 +30,9 @@ TEST(Program, ColdAndHotRunsPrintTheSameTextAlone) {
   EXPECT_FALSE(cold.out.empty());
   EXPECT_NE(cold.err.find(" 0 reused"), std::string::npos) << cold.err;
   EXPECT_NE(hot.err.find("reused (disk"), std::string::npos) << hot.err;
-  for (const char* other : {"--no-cache", "--kv-growth concat",
-                            "--kv-preallocate", "--no-kv-preallocate"}) {
+  for (const char* other :
+       {"--no-cache", "--no-prompt-cache", "--kv-growth concat",
+        "--kv-preallocate", "--no-kv-preallocate"}) {
     const Ran ran =
         RunProgram(dir, "sample " + kStories260K + kPrompt + "-n 40 " + other);
     EXPECT_EQ(ran.out, cold.out) << other << ran.err;
@@ -92,8 +67,21 @@ TEST(Program, WrongUsageIsRefusedWithCode2AndTheRemedy) {
   const struct {
     std::string arguments, says;
   } cases[] = {
-      {"", "subcommand"},
+      {"", "--help"},
       {"sample --nonsense", "nonsense"},
+      {"smaple -p x", "did you mean sample"},
+      {"sample -p x --contxt 5", "did you mean --context"},
+      {"sample -p x -ngl 99", "CPU"},
+      {"sample -p x -t 0", "from 1 to 1024"},
+      {"sample -p x --cache-disk-budget -1", "number of bytes"},
+      {"sample -p x --seed 99999999999999999999999", "from 0 to"},
+      {"sample -p x -n -5", "at least -1"},
+      {"sample -p x --draft-tokens 4", "without --draft"},
+      {"sample -p x --no-prompt-cache --cache-always", "--cache-always"},
+      {"sample -p x --no-prompt-cache --no-verify", "--no-verify"},
+      {"sample -p x --cache-prompt f --cache-by-text", "--cache-by-text"},
+      {"sample -p x --cache-prompt ''", "empty"},
+      {"cache why " + dir.path(), "--prompt"},
       {"sample " + kStories260K, "--prompt"},
       {"sample " + kStories260K + kPrompt + "--kv-quantize int3", "fp32, fp16"},
       {"sample " + kStories260K + kPrompt + "--kv-growth sideways", "in-place"},
@@ -104,7 +92,7 @@ TEST(Program, WrongUsageIsRefusedWithCode2AndTheRemedy) {
        "in-place"},
       {"sample " + kStories260K + kPrompt + "--top-p 2", "top-p"},
       {"sample --context 2000 -p x", "learned positions"},
-      {"sample " + kStories260K + " -p ''  --temp 0 --context 0", "context"},
+      {"sample " + kStories260K + " -p ''  --temp 0 --context 0", "from 1 to"},
       {"init colossal --out " + dir.path() + "/x", "behemoth"},
       {"init tiny --kv-heads 3 --out " + dir.path() + "/x", "heads"},
   };
@@ -134,21 +122,21 @@ TEST(Program, EveryPresetThatFitsATestRunsFromInit) {
   for (const std::string preset : {"tiny", "small", "huge"}) {
     for (const std::string kv_heads : {"", " --kv-heads 2"}) {
       const std::string model = dir.path() + "/" + preset + ".tinygpt";
-      const Ran init = RunProgram(
-          dir, "init " + preset + kv_heads + " --seed 3 --out " + model);
+      const Ran init = RunProgram(dir, "init " + preset + kv_heads +
+                                           " --seed 3 --force --out " + model);
       ASSERT_EQ(init.exit_code, 0) << init.err;
       const Ran ran =
           RunProgram(dir, "sample " + model + " -p hello -n 4 --temp 0 --json");
       ASSERT_EQ(ran.exit_code, 0) << ran.err;
       const Json json = *ParseJson(ran.out, "stdout");
-      // Layers x KV heads x 32 x 2 x 4 bytes.
+      // Layers x KV heads x 32 x 2 x 2 bytes: fp16 is the default.
       const int layers = preset == "tiny" ? 4 : preset == "small" ? 6 : 12;
       const int heads = !kv_heads.empty()   ? 2
                         : preset == "tiny"  ? 4
                         : preset == "small" ? 6
                                             : 8;
       EXPECT_EQ(json["kv_logical_bytes"].get<int>(),
-                json["kv_tokens"].get<int>() * layers * heads * 32 * 2 * 4);
+                json["kv_tokens"].get<int>() * layers * heads * 32 * 2 * 2);
     }
   }
 }
@@ -224,7 +212,7 @@ TEST(Program, CacheCommandsDescribeAndKeepADirectory) {
   EXPECT_LT(edited["tokens_stored"].get<int>(), tokens);
   EXPECT_GE(edited["tokens_common"].get<int>(), 5);
   EXPECT_NE(edited["stored"].get<std::string>().find("cat"), std::string::npos);
-  const Json other = json(why + kPromptText + " --kv-quantize fp16");
+  const Json other = json(why + kPromptText + " --kv-quantize fp32");
   EXPECT_EQ(other["tokens_stored"], 0);
   EXPECT_FALSE(other["key_differences"].empty());
 
@@ -278,7 +266,7 @@ TEST(Program, InterruptEndsTheRunButNotTheSave) {
                              "--prompt-cache-dir " + dir.path() + "/s ";
   // Endless, and interrupted once it has answered: no clock decides the test.
   const std::string command =
-      std::string(HEARTH_PROGRAM) + " " + sample +
+      ProgramCommand(dir) + " " + sample +
       "-n 100000000 --ignore-eos --streaming-llm-sink 4 "
       "--streaming-llm-window 128 >" +
       out + " 2>" + err +

@@ -55,12 +55,26 @@ class Conversation {
                                   const Session::OnToken& on_token) = 0;
   // Forgets all turns; the system message stays.
   virtual void Clear() = 0;
-  // Messages and token ids as a JSON file (mode 0600), and back. Load:
+  // Takes the last turn back and gives its user message, for another try.
+  // kNotFound when there is none.
+  virtual Result<std::string> Undo() = 0;
+  // Forgets the oldest turn; the system message stays. What is left is read
+  // anew by the next turn. kNotFound when there is none.
+  virtual Result<void> DropOldest() = 0;
+  // Another system message from the next turn on; empty: none.
+  virtual void SetSystem(const std::string& text) = 0;
+  // Other template variables from the next turn on, as in the options.
+  virtual Result<void> SetKwargs(const std::string& kwargs_json) = 0;
+  // Messages and token ids as a JSON file, and back. Save: an existing file is
+  // replaced when it is a conversation, else kInvalidArgument. Load:
   // kIncompatible for a conversation of another model's vocabulary.
   virtual Result<void> Save(const std::string& path) const = 0;
   virtual Result<void> Load(const std::string& path) = 0;
   virtual int n_turns() const = 0;
 };
+
+// Whether a conversation can be saved there: for before the work.
+Result<void> CheckConversationFile(const std::string& path);
 
 // The engine outlives the conversation. kNotFound when the model has no chat
 // template and none is given.

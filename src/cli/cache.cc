@@ -2,23 +2,25 @@
 #include "hearth/cache.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
+#include "base/output.h"
 #include "cli/command.h"
 #include "cli/engine_args.h"
 #include "cli/input.h"
+#include "cli/interrupt.h"
+#include "cli/model_writing.h"
+#include "cli/table.h"
 #include "cli/units.h"
 
 namespace hearth::cli {
 namespace {
-
-using Table = std::vector<std::vector<std::string>>;
 
 struct CacheArgs {
   EngineArgs base;
@@ -26,6 +28,8 @@ struct CacheArgs {
   std::string prompt, prompt_file;
   std::uint64_t budget_bytes = 0;
   bool yes = false;
+  bool force = false;
+  Option prompt_option;
   bool json = false;
 
   CacheDir where() const { return {dir, base.engine.cache_key_file}; }
@@ -48,26 +52,6 @@ std::string Ago(double unix_s) {
   return Fixed(s / 86400, 0) + " days ago";
 }
 
-// The first column left, the others right; the first row is the heading.
-std::string Format(const Table& table) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : table) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  }
-  std::string text;
-  for (const auto& row : table) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string pad(widths[i] - row[i].size(), ' ');
-      text += (i > 0 ? "  " : "") + (i == 0 ? row[i] + pad : pad + row[i]);
-    }
-    text += "\n";
-  }
-  return text;
-}
-
 std::string ListText(const Json& json) {
   Table table = {
       {"PROMPT", "TOKENS", "USABLE", "SIZE", "SHARED", "LAST USE", ""}};
@@ -78,7 +62,8 @@ std::string ListText(const Json& json) {
                      Ago(p["last_use_unix_s"].get<double>()),
                      p["pinned"].get<bool>() ? "pinned" : ""});
   }
-  std::string text = table.size() > 1 ? Format(table) : "no stored prompts\n";
+  std::string text =
+      table.size() > 1 ? FormatTable(table) : "no stored prompts\n";
   if (json["locked"].get<std::uint64_t>() > 0) {
     text += Number(json["locked"]) +
             " prompts of another key, or of none, are not shown; "
@@ -88,7 +73,7 @@ std::string ListText(const Json& json) {
 }
 
 std::string ShowText(const Json& json) {
-  std::string text = json["name"].get<std::string>() + ": " +
+  std::string text = Escaped(json["name"].get<std::string>()) + ": " +
                      Number(json["tokens"]) + " tokens, " +
                      Number(json["tokens_usable"]) + " usable, " +
                      Bytes(json["bytes"]) + "\nmodel id  " +
@@ -104,7 +89,7 @@ std::string ShowText(const Json& json) {
                      : b["piece"].get<bool>()  ? "piece"
                                                : ""});
   }
-  return text + Format(table);
+  return text + FormatTable(table);
 }
 
 std::string StatsText(const Json& json) {
@@ -115,13 +100,13 @@ std::string StatsText(const Json& json) {
         {kind, Number(json[kind]["files"]), Bytes(json[kind]["bytes"])});
   }
   table.push_back({"all", "", Bytes(json["total_bytes"])});
-  std::string text = Format(table);
+  std::string text = FormatTable(table);
   Table models = {{"MODEL", "PROMPTS", "TOKENS", "SIZE"}};
   for (const Json& m : json["models"]) {
     models.push_back({m["model"].get<std::string>(), Number(m["prompts"]),
                       Number(m["tokens"]), Bytes(m["bytes"])});
   }
-  if (models.size() > 1) text += "\n" + Format(models);
+  if (models.size() > 1) text += "\n" + FormatTable(models);
   return text;
 }
 
@@ -131,8 +116,8 @@ std::string VerifyText(const Json& json) {
                      " s, " + std::to_string(json["defects"].size()) +
                      " damaged\n";
   for (const Json& d : json["defects"]) {
-    text += d["path"].get<std::string>() + ": " +
-            d["reason"].get<std::string>() +
+    text += Escaped(d["path"].get<std::string>() + ": " +
+                    d["reason"].get<std::string>()) +
             (d["set_aside"].get<bool>() ? " (set aside)\n" : "\n");
   }
   if (json["locked"].get<std::uint64_t>() > 0) {
@@ -141,7 +126,7 @@ std::string VerifyText(const Json& json) {
             "--cache-key-file names the key\n";
   }
   for (const Json& stem : json["incomplete"]) {
-    text += stem.get<std::string>() + ": blocks are missing\n";
+    text += Escaped(stem.get<std::string>()) + ": blocks are missing\n";
   }
   return text;
 }
@@ -150,7 +135,7 @@ std::string WhyText(const Json& json) {
   std::string text = Number(json["tokens_stored"]) + " of " +
                      Number(json["tokens"]) + " tokens would be reused\n";
   const std::string reason = json["miss_reason"].get<std::string>();
-  if (!reason.empty()) text += "reason    " + reason + "\n";
+  if (!reason.empty()) text += "reason    " + Escaped(reason) + "\n";
   if (json.contains("load_ms")) {
     text +=
         "worth it  loading them " + HumanMs(json["load_ms"].get<double>()) +
@@ -164,15 +149,16 @@ std::string WhyText(const Json& json) {
   }
   const std::string nearest = json["nearest"].get<std::string>();
   if (nearest.empty()) return text + "nothing stored comes near this prompt\n";
-  text += "nearest   " + nearest + ", " + Number(json["tokens_common"]) +
-          " tokens in common\n";
+  text += "nearest   " + Escaped(nearest) + ", " +
+          Number(json["tokens_common"]) + " tokens in common\n";
   for (const Json& key : json["key_differences"]) {
     text += "differs   in its " + key.get<std::string>() + "\n";
   }
   if (json.contains("asked")) {
     text += "parts at  token " + Number(json["tokens_common"]) + ", byte " +
-            Number(json["byte"]) + "\nasked     " + json["asked"].dump() +
-            "\nstored    " + json["stored"].dump() + "\n";
+            Number(json["byte"]) + "\nasked     " +
+            Escaped(json["asked"].dump()) + "\nstored    " +
+            Escaped(json["stored"].dump()) + "\n";
   }
   return text;
 }
@@ -185,15 +171,39 @@ std::string DeletedText(const Json& json) {
 
 // {"pinned": "stem"} and its like.
 std::string DoneText(const Json& json) {
-  return json.begin().key() + " " + json.begin()->get<std::string>() + "\n";
+  return json.begin().key() + " " + Escaped(json.begin()->get<std::string>()) +
+         "\n";
+}
+
+// The store replaces what it writes to: a file is asked for first, and nothing
+// that is no file is given to it.
+Result<void> CheckBundleTarget(const std::string& path, bool force) {
+  if (path == "-") {
+    return {Code::kInvalidArgument,
+            "a prompt is exported to a file, not to standard output; name one"};
+  }
+  HEARTH_TRY(CheckOutput(path, {.replace = force}));
+  std::error_code error;
+  if (std::filesystem::exists(path, error) &&
+      !std::filesystem::is_regular_file(path, error)) {
+    return {Code::kInvalidArgument,
+            path + ": is no regular file; export to a new one"};
+  }
+  return {};
 }
 
 Result<std::string> Why(CacheArgs& args) {
+  if (!args.prompt_option.given() && args.prompt_file.empty()) {
+    return Error{Code::kInvalidArgument,
+                 "give the prompt with --prompt TEXT or --prompt-file FILE"};
+  }
+  // Opening a store makes it; this command must not.
+  HEARTH_TRY(CacheStats(args.where()));
   args.base.engine.prompt_cache_dir = args.dir;
   HEARTH_TRY(args.base.Finalize());
   std::string prompt = args.prompt;
   if (!args.prompt_file.empty()) {
-    HEARTH_ASSIGN(prompt, ReadInput(args.prompt_file));
+    HEARTH_ASSIGN(prompt, ReadPrompt(args.prompt_file));
   }
   HEARTH_ASSIGN(auto engine, Engine::Open(args.base.engine));
   return CacheWhy(*engine, prompt);
@@ -201,105 +211,122 @@ Result<std::string> Why(CacheArgs& args) {
 
 Result<std::string> Wipe(const CacheArgs& args) {
   if (!args.yes) {
-    return {Code::kInvalidArgument,
-            "this deletes stored prompts, pinned ones too; say --yes"};
+    return Error{Code::kInvalidArgument,
+                 "this deletes stored prompts, pinned ones too; say --yes"};
   }
   return CacheWipe(args.where(), args.model_name);
 }
 
+Result<std::string> Export(const CacheArgs& args) {
+  HEARTH_TRY(CheckBundleTarget(args.file, args.force));
+  return CacheExport(args.where(), args.name, args.file);
+}
+
 using Action = std::function<Result<std::string>(CacheArgs&)>;
-using Text = std::string (*)(const Json&);
+using ToText = std::string (*)(const Json&);
 
 // A verb with the directory and --json; the caller adds its own arguments.
-CLI::App* AddVerb(CLI::App& cache, std::shared_ptr<CacheArgs> args,
-                  int& exit_code, const char* verb, const char* what,
-                  Action action, Text text) {
-  CLI::App* command = cache.add_subcommand(verb, what);
-  command->add_option("DIR", args->dir, "the prompt cache directory")
-      ->required();
-  command->add_flag("--json", args->json, "one JSON object on stdout");
-  command->add_option("--cache-key-file", args->base.engine.cache_key_file,
-                      "the key of encrypted entries");
-  command->callback([args, &exit_code, action, text] {
+Command AddVerb(const Command& cache, const std::shared_ptr<CacheArgs>& args,
+                int& exit_code, const char* verb, const char* what,
+                Action action, ToText text) {
+  Command command = cache.Sub(verb, what);
+  command.Name("DIR", args->dir, "the prompt cache directory").Required();
+  command.Flag("--json", args->json, "one JSON object on stdout");
+  command.Name("--cache-key-file", args->base.engine.cache_key_file,
+               "the key of encrypted entries");
+  command.Run(exit_code, [args, action = std::move(action), text] {
     const auto json = action(*args);
     if (!json.ok()) {
-      exit_code = Fail(json.error());
-      return;
+      return Fail({json.error().code, WithForce(json.error().message)});
     }
     const auto parsed = ParseJson(*json, "result");
-    const std::string out =
-        args->json || !parsed.ok() ? *json + "\n" : text(*parsed);
-    std::fwrite(out.data(), 1, out.size(), stdout);
+    Print(args->json || !parsed.ok() ? *json + "\n" : text(*parsed));
+    return kOk;
   });
   return command;
 }
 
-}  // namespace
-
-void AddCache(CLI::App& app, int& exit_code) {
-  auto args = std::make_shared<CacheArgs>();
-  CLI::App* cache =
-      app.add_subcommand("cache", "Look into a prompt cache directory");
-  cache->require_subcommand(1);
+void AddPromptVerbs(const Command& cache,
+                    const std::shared_ptr<CacheArgs>& args, int& exit_code) {
   const auto add = [&](const char* verb, const char* what, Action action,
-                       Text text) {
-    return AddVerb(*cache, args, exit_code, verb, what, std::move(action),
-                   text);
-  };
-  const auto name = [&](CLI::App* command) {
-    command->add_option("NAME", args->name, "a prompt, as `ls` names it")
-        ->required();
+                       ToText text) {
+    Command command =
+        AddVerb(cache, args, exit_code, verb, what, std::move(action), text);
+    command.Name("NAME", args->name, "a prompt, as `ls` names it").Required();
     return command;
+  };
+  add(
+      "show", "Show one prompt's blocks",
+      [](CacheArgs& a) { return CacheShow(a.where(), a.name); }, ShowText);
+  add(
+      "pin", "Never evict a prompt",
+      [](CacheArgs& a) { return CachePin(a.where(), a.name); }, DoneText);
+  add(
+      "unpin", "Let a prompt be evicted again",
+      [](CacheArgs& a) { return CacheUnpin(a.where(), a.name); }, DoneText);
+  Command out = add(
+      "export", "Write a prompt as one file, for another machine",
+      [](CacheArgs& a) { return Export(a); }, DoneText);
+  out.Name("FILE", args->file, "the file to write").Required();
+  out.Flag("--force", args->force, "replace a file that is there");
+}
+
+void AddStoreVerbs(const Command& cache, const std::shared_ptr<CacheArgs>& args,
+                   int& exit_code) {
+  const auto add = [&](const char* verb, const char* what, Action action,
+                       ToText text) {
+    return AddVerb(cache, args, exit_code, verb, what, std::move(action), text);
   };
   add(
       "ls", "List stored prompts",
       [](CacheArgs& a) { return CacheList(a.where()); }, ListText);
-  name(add(
-      "show", "Show one prompt's blocks",
-      [](CacheArgs& a) { return CacheShow(a.where(), a.name); }, ShowText));
   add(
       "stats", "Where the bytes are",
       [](CacheArgs& a) { return CacheStats(a.where()); }, StatsText);
   add(
       "verify", "Read every file; set damaged ones aside",
       [](CacheArgs& a) { return CacheVerify(a.where()); }, VerifyText);
-  name(add(
-      "pin", "Never evict a prompt",
-      [](CacheArgs& a) { return CachePin(a.where(), a.name); }, DoneText));
-  name(add(
-      "unpin", "Let a prompt be evicted again",
-      [](CacheArgs& a) { return CacheUnpin(a.where(), a.name); }, DoneText));
   add(
       "gc", "Delete leftovers, then enforce a budget",
       [](CacheArgs& a) { return CacheGc(a.where(), a.budget_bytes); },
       DeletedText)
-      ->add_option("--budget", args->budget_bytes, "bytes; K, M, G are known")
-      ->transform(CLI::AsSizeValue(true));
-  CLI::App* wipe = add(
+      .Size("--budget", args->budget_bytes, "bytes (500M, 20G); 0: no limit");
+  Command wipe = add(
       "wipe", "Delete all stored prompts", [](CacheArgs& a) { return Wipe(a); },
       DeletedText);
-  wipe->add_option("--model", args->model_name, "only this model's");
-  wipe->add_flag("--yes", args->yes);
-  name(add(
-           "export", "Write a prompt as one file, for another machine",
-           [](CacheArgs& a) { return CacheExport(a.where(), a.name, a.file); },
-           DoneText))
-      ->add_option("FILE", args->file)
-      ->required();
+  wipe.Name("--model", args->model_name, "only this model's");
+  wipe.Flag("--yes", args->yes, "really");
   add(
       "import", "Take in an exported prompt",
       [](CacheArgs& a) { return CacheImport(a.where(), a.file); }, DoneText)
-      ->add_option("FILE", args->file)
-      ->required();
-  CLI::App* why = add(
-      "why", "How much of a prompt would hit, and why not more",
+      .Name("FILE", args->file, "what `export` wrote")
+      .Required();
+}
+
+}  // namespace
+
+void AddCache(const Command& program, int& exit_code) {
+  auto args = std::make_shared<CacheArgs>();
+  const Command cache =
+      program.Sub("cache", "Look into a prompt cache directory");
+  cache.NeedsSub(1);
+  AddStoreVerbs(cache, args, exit_code);
+  AddPromptVerbs(cache, args, exit_code);
+  Command why = AddVerb(
+      cache, args, exit_code, "why",
+      "How much of a prompt would hit, and why not more",
       [](CacheArgs& a) { return Why(a); }, WhyText);
-  why->add_option("MODEL", args->base.engine.model_path,
-                  "default: the model inside the program");
-  auto* prompt = why->add_option("--prompt,-p", args->prompt);
-  why->add_option("--prompt-file,-f", args->prompt_file)->excludes(prompt);
-  args->base.AddKvFormat(*why);
-  why->add_option("--cache-namespace", args->base.engine.cache_namespace);
+  const Option model = why.Name("MODEL", args->base.engine.model_path,
+                                "default: the model inside the program");
+  why.Name("--model,-m", args->base.engine.model_path, "the same")
+      .Excludes(model);
+  args->prompt_option = why.Text("--prompt,-p", args->prompt, "the text");
+  why.Name("--prompt-file,--file,-f", args->prompt_file,
+           "a file with the text; - is standard input")
+      .Excludes(args->prompt_option);
+  args->base.AddKvFormat(why);
+  why.Name("--cache-namespace", args->base.engine.cache_namespace,
+           "the name space of its entries");
 }
 
 }  // namespace hearth::cli

@@ -1,23 +1,13 @@
-// What every subcommand shares: exit codes, error printing and registration.
+// The commands of the program and what all of them share.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "cli/options.h"
+#include "cli/text.h"
 #include "hearth/result.h"
 
 namespace hearth::cli {
-
-// Exit codes of the program.
-inline constexpr int kOk = 0;
-inline constexpr int kFailed = 1;
-inline constexpr int kUsage = 2;
-inline constexpr int kInterrupted = 130;  // as a shell reports ctrl-C
-
-// Prints "hearth: <message>" to stderr; gives the exit code for the error.
-int Fail(const Error& error);
-// One line of status or warning on stderr.
-void Note(const std::string& text);
 
 // HEARTH_NOW, the clock that chat templates see; empty: the real one.
 std::string ClockFromEnvironment();
@@ -25,18 +15,22 @@ std::string ClockFromEnvironment();
 // Milliseconds since the program started.
 double SinceStartMs();
 
-// Each adds its subcommand; the callback leaves its exit code in `exit_code`.
-void AddSample(CLI::App& app, int& exit_code);
-void AddInspect(CLI::App& app, int& exit_code);
-void AddLogits(CLI::App& app, int& exit_code);
-void AddTokenize(CLI::App& app, int& exit_code);
-void AddDetokenize(CLI::App& app, int& exit_code);
-void AddTemplate(CLI::App& app, int& exit_code);
-void AddChat(CLI::App& app, int& exit_code);
-void AddCache(CLI::App& app, int& exit_code);
-void AddConvert(CLI::App& app, int& exit_code);
-void AddQuantize(CLI::App& app, int& exit_code);
-void AddInit(CLI::App& app, int& exit_code);
-void AddBench(CLI::App& app, int& exit_code);
+// "hearth 0.1.0 (...)": with the commit, the compiler and this machine's CPU.
+std::string VersionText();
+
+// Each adds its command to the program; the callback leaves its exit code in
+// `exit_code`.
+void AddSample(const Command& program, int& exit_code);
+void AddInspect(const Command& program, int& exit_code);
+void AddLogits(const Command& program, int& exit_code);
+void AddTokenize(const Command& program, int& exit_code);
+void AddDetokenize(const Command& program, int& exit_code);
+void AddTemplate(const Command& program, int& exit_code);
+void AddChat(const Command& program, int& exit_code);
+void AddCache(const Command& program, int& exit_code);
+void AddConvert(const Command& program, int& exit_code);
+void AddQuantize(const Command& program, int& exit_code);
+void AddInit(const Command& program, int& exit_code);
+void AddBench(const Command& program, int& exit_code);
 
 }  // namespace hearth::cli

@@ -1,158 +1,269 @@
 #include "cli/engine_args.h"
 
+#include <filesystem>
 #include <random>
 
-namespace hearth::cli {
+#include "cli/cache_location.h"
+#include "cli/text.h"
+#include "cli/units.h"
 
-void AddModelOptions(CLI::App& command, EngineOptions& engine) {
-  command.add_option("MODEL", engine.model_path,
-                     "GGUF file, .tinygpt file or Hugging Face directory; "
-                     "default: the small model inside the program");
-  command
-      .add_option("--threads,-t", engine.n_threads,
-                  "default: the processors this process may use")
-      ->check(CLI::PositiveNumber);
-  command
-      .add_option("--threads-prefill", engine.n_threads_prefill,
-                  "for computing prompts; default: as many as --threads")
-      ->check(CLI::PositiveNumber);
+namespace hearth::cli {
+namespace {
+
+constexpr int kMany = std::numeric_limits<int>::max();
+
+std::uint64_t NewSeed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | std::uint64_t{device()};
 }
 
-void EngineArgs::AddModel(CLI::App& command) {
+Result<KvStorage> StorageOf(const std::string& option,
+                            const std::string& name) {
+  const auto known = KvStorageNamed(name);
+  if (known.has_value()) return *known;
+  return Error{
+      Code::kInvalidArgument,
+      option + " " + name + ": not known; use fp32, fp16, bf16, int8 or int4"};
+}
+
+}  // namespace
+
+void AddModelOptions(Command& command, EngineOptions& engine) {
+  const Option model =
+      command.Name("MODEL", engine.model_path,
+                   "GGUF file, .tinygpt file or Hugging Face directory; "
+                   "default: the small model inside the program");
+  command.Name("--model,-m", engine.model_path, "the same").Excludes(model);
+  command.Integer("--threads,-t", engine.n_threads, 1, 1024,
+                  "default: the processors this process may use");
+  command.Integer("--threads-prefill", engine.n_threads_prefill, 1, 1024,
+                  "for computing prompts; default: as many as --threads");
+}
+
+void EngineArgs::AddModel(Command& command) {
   AddModelOptions(command, engine);
 }
 
-void EngineArgs::AddSampling(CLI::App& command) {
-  command
-      .add_option("--temperature,--temp", sampling.temperature, "0 is greedy")
-      ->capture_default_str();
-  command.add_option("--top-k", sampling.top_k, "keep the k likeliest; 0: off")
-      ->capture_default_str();
-  command
-      .add_option("--top-p", sampling.top_p,
-                  "keep the likeliest that add up to p; 1: off")
-      ->capture_default_str();
-  command
-      .add_option("--min-p", sampling.min_p,
-                  "drop what is rarer than p times the likeliest; 0: off")
-      ->capture_default_str();
-  command
-      .add_option("--seed", sampling.seed,
-                  "of the random draws; a new one each run by default")
-      ->each([this](const std::string&) { has_seed = true; });
+void EngineArgs::AddSampling(Command& command) {
+  command.Group("Sampling (default: what the model recommends, else as shown)");
+  temperature_ = command.Number("--temperature,--temp", sampling.temperature, 0,
+                                1000, "0 is greedy");
+  top_k_ = command.Integer("--top-k", sampling.top_k, 0, kMany,
+                           "keep the k likeliest; 0: off");
+  top_k_.Default(std::to_string(sampling.top_k));
+  top_p_ = command.Number("--top-p", sampling.top_p, 0, 1,
+                          "keep the likeliest that add up to p; 1: off");
+  min_p_ =
+      command.Number("--min-p", sampling.min_p, 0, 1,
+                     "drop what is rarer than p times the likeliest; 0: off");
+  command.Seed("--seed,-s", seed_,
+               "of the random draws; default, or -1: a new one each run");
 }
 
-void EngineArgs::AddKvFormat(CLI::App& command) {
+void EngineArgs::AddKvFormat(Command& command) {
+  command.Group("KV cache");
   command
-      .add_option("--kv-quantize", kv_quantize,
-                  "storage of keys and values: fp32, fp16, bf16, int8, int4")
-      ->capture_default_str();
-  command.add_option("--kv-quantize-keys", kv_keys, "of the keys alone");
-  command.add_option("--kv-quantize-values", kv_values, "of the values alone");
-  command
-      .add_option("--streaming-llm-sink", engine.streaming_sink,
+      .Name("--kv-quantize", kv_quantize,
+            "storage of keys and values: fp32, fp16, bf16, int8, int4")
+      .Default(kv_quantize);
+  command.Name("--kv-quantize-keys", kv_keys_, "of the keys alone");
+  command.Name("--kv-quantize-values", kv_values_, "of the values alone");
+  command.Integer("--streaming-llm-sink", engine.streaming_sink, 0, kMany,
                   "first tokens that stay in sight (with "
-                  "--streaming-llm-window)")
-      ->check(CLI::NonNegativeNumber);
-  command
-      .add_option("--streaming-llm-window", engine.streaming_window,
+                  "--streaming-llm-window)");
+  command.Integer("--streaming-llm-window", engine.streaming_window, 1, kMany,
                   "newest tokens in sight; older ones are let go of and "
-                  "the text may grow beyond the trained context")
-      ->check(CLI::PositiveNumber);
+                  "the text may grow beyond the trained context");
 }
 
-void EngineArgs::AddKv(CLI::App& command) {
+void EngineArgs::AddKv(Command& command) {
   AddKvFormat(command);
-  command.add_flag("--kv-preallocate,!--no-kv-preallocate",
-                   engine.kv_preallocate,
-                   "fault the KV memory of the whole context in at the start");
+  command.Flag("--kv-preallocate", engine.kv_preallocate,
+               "fault the KV memory of the whole context in at the start");
+  command.FlagOff("--no-kv-preallocate", engine.kv_preallocate,
+                  "the default: memory comes as it is needed");
   command
-      .add_option("--kv-growth", kv_growth,
-                  "in-place, or concat (reference: copies at every step)")
-      ->capture_default_str();
-  command
-      .add_option("--context", engine.context_tokens,
-                  "tokens of context; default: what the model was trained on")
-      ->check(CLI::PositiveNumber);
-  command
-      .add_option("--kv-ram-budget", engine.kv_ram_budget_bytes,
-                  "bytes of memory that KV may take, mapped blocks not "
-                  "counted (K, M, G are known); 0: no limit")
-      ->transform(CLI::AsSizeValue(true));
-  command.add_option("--cache-prompt", engine.prompt_cache_file,
-                     "keep the prompt's KV in this one file; wins over the "
-                     "directory");
-  command.add_option("--prompt-cache-dir", engine.prompt_cache_dir,
-                     "keep and reuse prompts' KV in this directory");
-  command.add_option("--cache-namespace", engine.cache_namespace,
-                     "entries of one name space are invisible to others");
-  command
-      .add_option("--cache-disk-budget", engine.cache_disk_budget_bytes,
-                  "bytes the directory may take (K, M, G are known); 0: no "
-                  "limit")
-      ->transform(CLI::AsSizeValue(true));
-  command.add_option("--cache-remote", engine.cache_remote,
-                     "also share blocks through a Redis server: "
-                     "redis://[:password@]host:port/db, rediss:// for TLS");
-  command
-      .add_option("--cache-remote-deadline", engine.cache_remote_deadline_ms,
-                  "milliseconds that a lookup waits for it")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 600'000));
-  command.add_option("--cache-key-file", engine.cache_key_file,
-                     "encrypt what is stored with the key in this file: 32 "
-                     "bytes, or 64 hex digits");
-  command.add_flag("--verify-model", engine.verify_model,
-                   "read all weights to know whose KV is stored, instead of "
-                   "trusting the files' size and times");
-  command.add_flag("--cache-always", engine.cache_always,
+      .Name("--kv-growth", kv_growth_,
+            "in-place, or concat (reference: copies at every step)")
+      .Default(kv_growth_);
+  command.Integer("--context,--ctx-size,-c", engine.context_tokens, 1, 1 << 24,
+                  "tokens of context; default: what the model was trained on");
+  command.Size("--kv-ram-budget", engine.kv_ram_budget_bytes,
+               "bytes of memory that KV may take, mapped blocks not counted "
+               "(500M, 2G); 0: no limit");
+  AddPromptCache(command);
+}
+
+void EngineArgs::AddPromptCache(Command& command) {
+  command.Group("Prompt cache");
+  const Option off = command.Flag("--no-prompt-cache", no_prompt_cache_,
+                                  "keep nothing and look nothing up");
+  cache_dir_ = command.Name(
+      "--prompt-cache-dir", engine.prompt_cache_dir,
+      "keep and reuse prompts' KV in this directory; default: "
+      "$HEARTH_CACHE_DIR, or hearth in $XDG_CACHE_HOME or ~/.cache");
+  cache_file_ = command.Name("--cache-prompt", engine.prompt_cache_file,
+                             "keep the prompt's KV in this one file instead");
+  cache_dir_.Excludes(cache_file_).Excludes(off);
+  cache_file_.Excludes(off);
+  const Option space =
+      command.Name("--cache-namespace", engine.cache_namespace,
+                   "entries of one name space are invisible to others");
+  cache_budget_ = command.Size(
+      "--cache-disk-budget", engine.cache_disk_budget_bytes,
+      "bytes the directory may take (500M, 20G), 0: no limit; default: none "
+      "where --prompt-cache-dir is given, else 20G or a tenth of the free "
+      "disk");
+  remote_ = command.Name("--cache-remote", engine.cache_remote,
+                         "also share blocks through a Redis server: "
+                         "redis://[:password@]host:port/db, rediss:// for TLS");
+  remote_deadline_ = command.Integer(
+      "--cache-remote-deadline", engine.cache_remote_deadline_ms, 1, 600'000,
+      "milliseconds that a lookup waits for it");
+  remote_deadline_.Default(std::to_string(engine.cache_remote_deadline_ms));
+  const Option key = command.Name("--cache-key-file", engine.cache_key_file,
+                                  "encrypt what is stored with the key in this "
+                                  "file: 32 bytes, or 64 hex digits");
+  const Option model = command.Flag(
+      "--verify-model", engine.verify_model,
+      "read all weights to know whose KV is stored, instead of trusting the "
+      "files' size and times");
+  const Option always =
+      command.Flag("--cache-always", engine.cache_always,
                    "load stored KV even where computing it would be faster");
-  command.add_flag("--cache-by-text", engine.cache_by_text,
-                   "also find stored prompts whose text is the same and whose "
-                   "token ids are not; goes on from their ids");
-  command.add_flag("--no-verify{false}", engine.cache_verify,
-                   "use stored KV without checking its checksums");
-  command.add_flag("--cache-previews", engine.cache_previews,
+  const Option text = command.Flag(
+      "--cache-by-text", engine.cache_by_text,
+      "also find stored prompts whose text is the same and whose token ids are "
+      "not; goes on from their ids");
+  const Option verify =
+      command.FlagOff("--no-verify", engine.cache_verify,
+                      "use stored KV without checking its checksums");
+  const Option previews =
+      command.Flag("--cache-previews", engine.cache_previews,
                    "keep the beginning of each prompt readable beside it");
+  of_cache_ = {space, key, model};
+  of_directory_ = {cache_budget_, remote_, remote_deadline_, always,
+                   text,          verify,  previews};
 }
 
-void EngineArgs::AddDraft(CLI::App& command) {
-  command.add_option("--draft", engine.draft,
-                     "guess ahead: prompt-lookup, a smaller model of the same "
-                     "vocabulary, or a .heads file");
-  command
-      .add_option("--draft-tokens", engine.draft_tokens,
-                  "guesses in one step at most")
-      ->capture_default_str();
+void EngineArgs::AddDraft(Command& command) {
+  command.Group("Guessing ahead");
+  draft_ = command.Name("--draft", engine.draft,
+                        "prompt-lookup, a smaller model of the same "
+                        "vocabulary, or a .heads file");
+  draft_tokens_ = command.Integer("--draft-tokens", engine.draft_tokens, 1, 64,
+                                  "guesses in one step at most");
+  draft_tokens_.Default(std::to_string(engine.draft_tokens));
 }
 
-Result<void> EngineArgs::Finalize() {
-  const auto storage = [](const std::string& option,
-                          const std::string& name) -> Result<KvStorage> {
-    const auto known = KvStorageNamed(name);
-    if (known.has_value()) return *known;
+Result<void> EngineArgs::CheckEffects(const std::string& why_no_cache) const {
+  const auto no_effect = [](const Option& option,
+                            const std::string& why) -> Error {
     return {Code::kInvalidArgument,
-            option + " " + name +
-                ": not known; use fp32, fp16, bf16, int8 or int4"};
+            option.name() + " would do nothing: " + why + "; leave one out"};
   };
-  HEARTH_ASSIGN(engine.kv_storage, storage("--kv-quantize", kv_quantize));
-  if (!kv_keys.empty()) {
-    HEARTH_ASSIGN(engine.kv_keys, storage("--kv-quantize-keys", kv_keys));
-  }
-  if (!kv_values.empty()) {
-    HEARTH_ASSIGN(engine.kv_values, storage("--kv-quantize-values", kv_values));
-  }
-  if (kv_growth == "concat") {
-    engine.kv_growth = KvGrowth::kConcat;
-  } else if (kv_growth != "in-place") {
+  if (draft_tokens_.given() && !draft_.given()) {
     return {Code::kInvalidArgument,
-            "--kv-growth " + kv_growth + ": use in-place or concat"};
+            draft_tokens_.name() + " would do nothing without --draft"};
   }
-  if (!has_seed) {
-    std::random_device device;
-    sampling.seed = (std::uint64_t{device()} << 32) | std::uint64_t{device()};
+  if (!why_no_cache.empty()) {
+    if (cache_dir_.given()) return no_effect(cache_dir_, why_no_cache);
+    if (cache_file_.given()) return no_effect(cache_file_, why_no_cache);
+    if (draft_.given()) return no_effect(draft_, why_no_cache);
+  }
+  const std::string off = no_prompt_cache_
+                              ? "--no-prompt-cache turns the prompt cache off"
+                              : why_no_cache;
+  for (const auto* options : {&of_cache_, &of_directory_}) {
+    for (const Option& option : *options) {
+      if (option.given() && !off.empty()) return no_effect(option, off);
+    }
+  }
+  for (const Option& option : of_directory_) {
+    if (option.given() && cache_file_.given()) {
+      return no_effect(option, "--cache-prompt keeps one file");
+    }
+  }
+  if (remote_deadline_.given() && !remote_.given()) {
+    return {Code::kInvalidArgument, remote_deadline_.name() +
+                                        " would do nothing without " +
+                                        remote_.name()};
   }
   return {};
+}
+
+Result<void> EngineArgs::FindPromptCache(const std::string& why_no_cache) {
+  const bool named = cache_dir_.given() || cache_file_.given();
+  const bool has_options = !of_cache_.empty();  // AddKv was called
+  if (named || no_prompt_cache_ || !has_options || !why_no_cache.empty()) {
+    return {};
+  }
+  engine.prompt_cache_dir = DefaultCacheDirectory();
+  if (engine.prompt_cache_dir.empty()) {
+    for (const auto* options : {&of_cache_, &of_directory_}) {
+      for (const Option& option : *options) {
+        if (!option.given()) continue;
+        return {Code::kInvalidArgument,
+                option.name() +
+                    " needs a prompt cache, and neither HEARTH_CACHE_DIR, "
+                    "XDG_CACHE_HOME nor HOME says where it is; give "
+                    "--prompt-cache-dir"};
+      }
+    }
+    Note(
+        "no prompt cache: neither HEARTH_CACHE_DIR, XDG_CACHE_HOME nor HOME "
+        "says where; --no-prompt-cache leaves this line out");
+    return {};
+  }
+  if (!cache_budget_.given()) {
+    engine.cache_disk_budget_bytes =
+        DefaultCacheBudget(engine.prompt_cache_dir);
+  }
+  std::error_code error;
+  if (!std::filesystem::exists(engine.prompt_cache_dir, error)) {
+    const std::uint64_t budget = engine.cache_disk_budget_bytes;
+    Note("prompts' KV is kept in " + engine.prompt_cache_dir +
+         (budget > 0 ? ", up to " + HumanBytes(budget) : "") +
+         ", so that the next run need not compute it again; "
+         "--no-prompt-cache turns that off (said once)");
+  }
+  return {};
+}
+
+Result<void> EngineArgs::Finalize(const std::string& why_no_cache) {
+  HEARTH_TRY(CheckEffects(why_no_cache));
+  HEARTH_ASSIGN(engine.kv_storage, StorageOf("--kv-quantize", kv_quantize));
+  if (!kv_keys_.empty()) {
+    HEARTH_ASSIGN(engine.kv_keys, StorageOf("--kv-quantize-keys", kv_keys_));
+  }
+  if (!kv_values_.empty()) {
+    HEARTH_ASSIGN(engine.kv_values,
+                  StorageOf("--kv-quantize-values", kv_values_));
+  }
+  if (kv_growth_ == "concat") {
+    engine.kv_growth = KvGrowth::kConcat;
+  } else if (kv_growth_ != "in-place") {
+    return {Code::kInvalidArgument,
+            "--kv-growth " + kv_growth_ + ": use in-place or concat"};
+  }
+  sampling.seed = seed_.has_value() ? *seed_ : NewSeed();
+  return FindPromptCache(why_no_cache);
+}
+
+void EngineArgs::UseModel(const Engine& opened) {
+  const SamplingDefaults& own = opened.info().sampling;
+  if (!temperature_.given()) {
+    sampling.temperature = own.temperature.value_or(sampling.temperature);
+  }
+  if (!top_k_.given()) sampling.top_k = own.top_k.value_or(sampling.top_k);
+  if (!top_p_.given()) sampling.top_p = own.top_p.value_or(sampling.top_p);
+  if (!min_p_.given()) sampling.min_p = own.min_p.value_or(sampling.min_p);
+  const int trained = opened.info().context_length;
+  if (engine.context_tokens > trained && engine.streaming_window == 0) {
+    Note("the context of " + std::to_string(engine.context_tokens) +
+         " tokens is longer than the " + std::to_string(trained) +
+         " that the model was trained on; beyond them its answers get worse");
+  }
 }
 
 }  // namespace hearth::cli

@@ -1,34 +1,60 @@
 // The options of a model, its KV cache and sampling that several commands have.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "cli/options.h"
+#include "hearth/engine.h"
 #include "hearth/options.h"
 #include "hearth/result.h"
 
 namespace hearth::cli {
 
-// MODEL and the thread counts.
-void AddModelOptions(CLI::App& command, EngineOptions& engine);
+// MODEL (or --model) and the thread counts.
+void AddModelOptions(Command& command, EngineOptions& engine);
 
-struct EngineArgs {
+class EngineArgs {
+ public:
   EngineOptions engine;
-  SamplingOptions sampling;
-  std::string kv_quantize = "fp32";
-  std::string kv_keys, kv_values;  // empty: as kv_quantize
-  std::string kv_growth = "in-place";
-  bool has_seed = false;
+  // Filled by Finalize, and by UseModelSampling where the user said nothing.
+  // What holds where neither the user nor the model says otherwise.
+  SamplingOptions sampling = {
+      .temperature = 0.8, .top_k = 40, .top_p = 0.95, .min_p = 0.05};
+  std::string kv_quantize = "fp16";
 
-  void AddModel(CLI::App& command);
-  void AddSampling(CLI::App& command);
+  void AddModel(Command& command);
+  void AddSampling(Command& command);
   // How keys and values are stored, and which of them are kept.
-  void AddKvFormat(CLI::App& command);
-  // That, the context and the prompt cache.
-  void AddKv(CLI::App& command);
-  void AddDraft(CLI::App& command);
-  // Checks the names and fills `engine` and `sampling`. kInvalidArgument.
-  Result<void> Finalize();
+  void AddKvFormat(Command& command);
+  // That, the context and the prompt cache, which is on by default.
+  void AddKv(Command& command);
+  void AddDraft(Command& command);
+
+  // Refuses what would have no effect, then checks the names and fills `engine`
+  // and `sampling`. `why_no_cache`: what forbids a prompt cache and guesses,
+  // with its option's name; empty: nothing does. kInvalidArgument.
+  Result<void> Finalize(const std::string& why_no_cache = {});
+  // What the engine can tell only now: the model's own sampling settings, and a
+  // context beyond what it was trained on. Notes it on stderr.
+  void UseModel(const Engine& opened);
+
+ private:
+  void AddPromptCache(Command& command);
+  Result<void> CheckEffects(const std::string& why_no_cache) const;
+  Result<void> FindPromptCache(const std::string& why_no_cache);
+
+  std::string kv_keys_, kv_values_;  // empty: as kv_quantize
+  std::string kv_growth_ = "in-place";
+  std::optional<std::uint64_t> seed_;
+  bool no_prompt_cache_ = false;
+  Option temperature_, top_k_, top_p_, min_p_;
+  Option draft_, draft_tokens_;
+  Option cache_dir_, cache_file_, cache_budget_, remote_, remote_deadline_;
+  std::vector<Option> of_cache_;      // have an effect with any prompt cache
+  std::vector<Option> of_directory_;  // with one in a directory only
 };
 
 }  // namespace hearth::cli

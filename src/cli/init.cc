@@ -3,37 +3,47 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/model_writing.h"
 #include "hearth/convert.h"
 
 namespace hearth::cli {
 
-void AddInit(CLI::App& app, int& exit_code) {
+void AddInit(const Command& program, int& exit_code) {
   struct Args {
     std::string preset, out;
     int n_kv_heads = 0;
     bool yoco = false;
-    std::uint64_t seed = 0;
+    std::optional<std::uint64_t> seed = 0;
+    ModelWriting writing;
   };
   auto args = std::make_shared<Args>();
-  CLI::App* command = app.add_subcommand(
+  Command command = program.Sub(
       "init", "Write a randomly initialised .tinygpt model, for timing");
   command
-      ->add_option("PRESET", args->preset,
-                   "tiny, small, huge, mega, behemoth or titan")
-      ->required();
-  command->add_option("--out", args->out, "the file to write")->required();
-  command
-      ->add_option("--kv-heads", args->n_kv_heads,
-                   "KV heads; default: as many as heads")
-      ->check(CLI::PositiveNumber);
-  command->add_flag("--yoco", args->yoco,
-                    "the second half attends to the middle layer's KV: half "
-                    "the KV bytes");
-  command->add_option("--seed", args->seed)->capture_default_str();
-  command->callback([args, &exit_code] {
-    const auto done = InitModel(args->preset, args->out, args->n_kv_heads,
-                                args->yoco, args->seed);
-    if (!done.ok()) exit_code = Fail(done.error());
+      .Name("PRESET", args->preset,
+            "tiny, small, huge, mega, behemoth or titan")
+      .Required();
+  command.Name("--out,-o", args->out, "the file to write").Required();
+  command.Integer("--kv-heads", args->n_kv_heads, 1, 1 << 16,
+                  "KV heads; default: as many as heads");
+  command.Flag("--yoco", args->yoco,
+               "the second half attends to the middle layer's KV: half the KV "
+               "bytes");
+  command.Seed("--seed", args->seed, "of the weights").Default("0");
+  args->writing.AddOptions(command);
+  command.Run(exit_code, [args] {
+    if (!args->seed.has_value()) {
+      return Fail({Code::kInvalidArgument,
+                   "--seed -1: a seed names one model for good; give a number "
+                   "from 0"});
+    }
+    return args->writing.Run(
+        "init", args->out,
+        [&args](const WriteOptions& options) -> Result<ConvertReport> {
+          HEARTH_TRY(InitModel(args->preset, args->out, args->n_kv_heads,
+                               args->yoco, *args->seed, options));
+          return ConvertReport{};
+        });
   });
 }
 

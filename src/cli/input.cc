@@ -2,11 +2,31 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "cli/text.h"
 
 namespace hearth::cli {
 
 Result<std::string> ReadInput(const std::string& path) {
   return ReadTextFile(path == "-" ? "/dev/stdin" : path);
+}
+
+Result<std::string> ReadPrompt(const std::string& path) {
+  HEARTH_ASSIGN(std::string text, ReadInput(path));
+  const std::string name = path == "-" ? "standard input" : path;
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+    return Error{Code::kInvalidArgument,
+                 name +
+                     ": is UTF-16 text; save it as UTF-8 (iconv -f UTF-16 "
+                     "-t UTF-8)"};
+  }
+  const std::size_t bad = FirstInvalidUtf8(text);
+  if (bad < text.size()) {
+    return Error{Code::kInvalidArgument,
+                 name + ": is no UTF-8 text: byte " + std::to_string(bad) +
+                     " belongs to no character; save it as UTF-8 (iconv -f "
+                     "LATIN1 -t UTF-8, if it is that)"};
+  }
+  return text;
 }
 
 Result<std::vector<std::int32_t>> ParseIds(const std::string& text,

@@ -1,6 +1,5 @@
 // hearth inspect: what a model file is.
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -48,7 +47,7 @@ std::string AsJson(const ModelInfo& info) {
 void AddRow(std::string& text, const std::string& name,
             const std::string& value) {
   text += name + std::string(name.size() < 14 ? 14 - name.size() : 1, ' ') +
-          value + "\n";
+          Escaped(value) + "\n";
 }
 
 std::string AsText(const ModelInfo& info) {
@@ -86,31 +85,30 @@ std::string AsText(const ModelInfo& info) {
   for (const Capability& c : info.capabilities) {
     std::string row = "  " + c.name;
     row.resize(std::max<std::size_t>(row.size() + 1, 25), ' ');
-    text += row + (c.supported ? "yes  " : "no   ") + c.note + "\n";
+    text += row + (c.supported ? "yes  " : "no   ") + Escaped(c.note) + "\n";
   }
   return text;
 }
 
 }  // namespace
 
-void AddInspect(CLI::App& app, int& exit_code) {
+void AddInspect(const Command& program, int& exit_code) {
   struct Args {
     std::string model;
     bool json = false;
   };
   auto args = std::make_shared<Args>();
-  CLI::App* command = app.add_subcommand(
+  Command command = program.Sub(
       "inspect", "Show what a model file is and what its KV cache costs");
-  command->add_option("MODEL", args->model,
-                      "default: the model inside the program");
-  command->add_flag("--json", args->json);
-  command->callback([args, &exit_code] {
+  const Option model = command.Name("MODEL", args->model,
+                                    "default: the model inside the program");
+  command.Name("--model,-m", args->model, "the same").Excludes(model);
+  command.Flag("--json", args->json, "one JSON object");
+  command.Run(exit_code, [args] {
     const auto info = InspectModel(args->model);
-    if (!info.ok()) {
-      exit_code = Fail(info.error());
-      return;
-    }
-    std::fputs((args->json ? AsJson(*info) : AsText(*info)).c_str(), stdout);
+    if (!info.ok()) return Fail(info.error());
+    Print(args->json ? AsJson(*info) : AsText(*info));
+    return kOk;
   });
 }
 

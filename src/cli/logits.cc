@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/engine_args.h"
 #include "cli/input.h"
+#include "cli/model_writing.h"
 #include "hearth/convert.h"
 #include "hearth/engine.h"
 
@@ -19,6 +20,7 @@ struct LogitsArgs {
   std::string out;
   std::string rope_rounding = "exact";
   std::vector<int> chunks;
+  bool force = false;
 };
 
 Result<void> Run(LogitsArgs& args) {
@@ -29,6 +31,8 @@ Result<void> Run(LogitsArgs& args) {
                                         ": use exact, bf16 or fp16"};
   }
   args.engine.engine.rope_rounding = *rounding;
+  const WriteOptions options{.replace = args.force};
+  HEARTH_TRY(CheckFloatMatrix(args.out, "logits", options));
   HEARTH_ASSIGN(const std::string text, ReadInput(args.ids_file));
   HEARTH_ASSIGN(const auto ids, ParseIds(text, args.ids_file));
   if (ids.empty()) {
@@ -36,36 +40,39 @@ Result<void> Run(LogitsArgs& args) {
   }
   HEARTH_ASSIGN(auto engine, Engine::Open(args.engine.engine));
   HEARTH_ASSIGN(const auto logits, engine->Logits(ids, args.chunks));
-  return WriteFloatMatrix(args.out, "logits", logits,
-                          engine->info().vocab_size);
+  return WriteFloatMatrix(args.out, "logits", logits, engine->info().vocab_size,
+                          options);
 }
 
 }  // namespace
 
-void AddLogits(CLI::App& app, int& exit_code) {
+void AddLogits(const Command& program, int& exit_code) {
   auto args = std::make_shared<LogitsArgs>();
-  CLI::App* command = app.add_subcommand(
+  // Others compute in full precision.
+  args->engine.kv_quantize = "fp32";
+  Command command = program.Sub(
       "logits", "Write the logits of every position of a token sequence");
-  args->engine.AddModel(*command);
-  command->add_option("--ids", args->ids_file, "JSON array of token ids")
-      ->required();
+  args->engine.AddModel(command);
+  command.Name("--ids", args->ids_file, "JSON array of token ids; - is stdin")
+      .Required();
   command
-      ->add_option("--out", args->out,
-                   "safetensors file: logits float32 [T, vocab]")
-      ->required();
+      .Name("--out,-o", args->out,
+            "safetensors file: logits float32 [T, vocab]; - is standard output")
+      .Required();
+  command.Flag("--force", args->force,
+               "replace a file that is not such a file of logits");
+  command.Integers("--chunks", args->chunks, 1, 1 << 24,
+                   "step sizes, comma separated; the last one repeats");
   command
-      ->add_option("--chunks", args->chunks,
-                   "step sizes, comma separated; the last one repeats")
-      ->delimiter(',');
-  args->engine.AddKvFormat(*command);
-  command
-      ->add_option("--rope-rounding", args->rope_rounding,
-                   "exact; or bf16, fp16 to match a reference that cast its "
-                   "rope frequencies with the weights")
-      ->capture_default_str();
-  command->callback([args, &exit_code] {
+      .Name("--rope-rounding", args->rope_rounding,
+            "exact; or bf16, fp16 to match a reference that cast its rope "
+            "frequencies with the weights")
+      .Default(args->rope_rounding);
+  args->engine.AddKvFormat(command);
+  command.Run(exit_code, [args] {
     const auto done = Run(*args);
-    if (!done.ok()) exit_code = Fail(done.error());
+    if (done.ok()) return kOk;
+    return Fail({done.error().code, WithForce(done.error().message)});
   });
 }
 

@@ -2,8 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
-#include <string>
+#include <utility>
+
+#include "cli/text.h"
+#include "cli/units.h"
 
 namespace hearth::cli {
 namespace {
@@ -11,47 +15,94 @@ namespace {
 constexpr double kQuietSeconds = 1.0;
 constexpr double kTerminalInterval = 0.1;
 constexpr double kLogInterval = 5.0;
-constexpr int kBarWidth = 30;
+constexpr std::size_t kBarMin = 6, kBarMax = 30;
+
+std::string Amount(Unit unit, std::uint64_t n) {
+  return unit == Unit::kBytes ? HumanBytes(n) : std::to_string(n);
+}
+
+const char* NameOf(Unit unit) {
+  switch (unit) {
+    case Unit::kTokens:
+      return " tokens";
+    case Unit::kRuns:
+      return " runs";
+    case Unit::kBytes:
+      return "";
+  }
+  return "";
+}
 
 }  // namespace
 
-PrefillProgress::PrefillProgress(bool quiet)
-    : quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1) {}
+std::string ProgressText(const std::string& what, Unit unit, std::uint64_t done,
+                         std::uint64_t total, double rate, int columns) {
+  done = std::min(done, total);
+  const double left = rate > 0 ? static_cast<double>(total - done) / rate : 0;
+  const std::string speed =
+      (unit == Unit::kBytes ? HumanBytes(static_cast<std::uint64_t>(rate))
+                            : Fixed(rate, rate < 10 ? 1 : 0) + NameOf(unit)) +
+      "/s";
+  const std::string seconds = rate > 0 ? Fixed(left, 0) + " s left" : "";
+  if (columns == 0) {
+    return what + " " + Amount(unit, done) + " of " + Amount(unit, total) +
+           NameOf(unit) + ", " + speed +
+           (seconds.empty() ? "" : ", " + seconds);
+  }
+  const auto width = static_cast<std::size_t>(std::max(columns - 1, 0));
+  const std::string percent =
+      std::to_string(total > 0 ? 100 * done / total : 100) + "%";
+  const std::string counted = Amount(unit, done) + "/" + Amount(unit, total);
+  std::string tail = "  " + speed + (seconds.empty() ? "" : "  " + seconds);
+  // "what [####....] 12/40  9 tokens/s  3 s left"
+  const std::size_t words = what.size() + counted.size() + tail.size() + 4;
+  if (words + kBarMin <= width) {
+    const std::size_t bar = std::min(kBarMax, width - words);
+    const std::size_t filled =
+        total > 0 ? static_cast<std::size_t>(static_cast<double>(bar) *
+                                             static_cast<double>(done) /
+                                             static_cast<double>(total))
+                  : bar;
+    return what + " [" + std::string(filled, '#') +
+           std::string(bar - filled, '.') + "] " + counted + tail;
+  }
+  std::string text = what + " " + percent + tail;
+  if (text.size() > width) text = what + " " + percent;
+  if (text.size() > width) text = percent;
+  return text.substr(0, width);
+}
 
-PrefillProgress::~PrefillProgress() {
+Progress::Progress(std::string what, Unit unit, bool quiet)
+    : what_(std::move(what)),
+      unit_(unit),
+      quiet_(quiet),
+      terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+Progress::~Progress() {
   if (drawn_ && terminal_) std::fprintf(stderr, "\r\033[K");
 }
 
-void PrefillProgress::Update(int done, int total) {
-  if (first_done_ < 0) first_done_ = done;
+void Progress::Update(std::uint64_t done, std::uint64_t total) {
+  if (quiet_) return;
+  if (!begun_) {
+    begun_ = true;
+    first_done_ = done;
+  }
   const auto now = Clock::now();
   const std::chrono::duration<double> since_start = now - start_;
   const std::chrono::duration<double> since_last = now - last_;
   const double interval = terminal_ ? kTerminalInterval : kLogInterval;
-  if (quiet_ || done >= total || since_start.count() < kQuietSeconds ||
+  if (done >= total || since_start.count() < kQuietSeconds ||
       since_last.count() < interval) {
     return;
   }
   last_ = now;
   drawn_ = true;
-  Draw(done, total, since_start.count());
-}
-
-void PrefillProgress::Draw(int done, int total, double seconds) {
-  const double rate = (done - first_done_) / seconds;
-  const double left = rate > 0 ? (total - done) / rate : 0;
-  if (!terminal_) {
-    std::fprintf(
-        stderr, "hearth: prefill %d of %d tokens, %.0f tokens/s, %.0f s left\n",
-        done, total, rate, left);
-    return;
-  }
-  const int filled = kBarWidth * done / total;
-  const std::string bar =
-      std::string(static_cast<std::size_t>(filled), '#') +
-      std::string(static_cast<std::size_t>(kBarWidth - filled), '.');
-  std::fprintf(stderr, "\r\033[Kprefill [%s] %d/%d  %.0f tokens/s  %.0f s left",
-               bar.c_str(), done, total, rate, left);
+  const double rate = static_cast<double>(done - std::min(done, first_done_)) /
+                      since_start.count();
+  const std::string text = ProgressText(what_, unit_, done, total, rate,
+                                        terminal_ ? TerminalColumns() : 0);
+  std::fprintf(stderr, terminal_ ? "\r\033[K%s" : "hearth: %s\n", text.c_str());
 }
 
 }  // namespace hearth::cli

@@ -1,27 +1,41 @@
-// The progress of a long prefill on stderr: a bar on a terminal, else a line
-// every few seconds. A prefill of under a second shows nothing.
+// The progress of long work on stderr: a bar on a terminal, else a line every
+// few seconds. Work of under a second shows nothing.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <string>
 
 namespace hearth::cli {
 
-class PrefillProgress {
+// What is counted.
+enum class Unit : std::uint8_t { kTokens, kBytes, kRuns };
+
+class Progress {
  public:
-  explicit PrefillProgress(bool quiet);
-  ~PrefillProgress();
-  void Update(int done, int total);
+  // `what`: one word, "prefill".
+  Progress(std::string what, Unit unit, bool quiet);
+  ~Progress();  // takes the bar away
+  void Update(std::uint64_t done, std::uint64_t total);
 
  private:
   using Clock = std::chrono::steady_clock;
-  void Draw(int done, int total, double seconds);
 
+  std::string what_;
+  Unit unit_;
   bool quiet_;
   bool terminal_;
   bool drawn_ = false;
-  int first_done_ = -1;
+  bool begun_ = false;
+  std::uint64_t first_done_ = 0;
   Clock::time_point start_ = Clock::now();
   Clock::time_point last_ = Clock::now();
 };
+
+// How far it is: `rate` a second. With `columns` 0 a sentence, else a line with
+// a bar that is shorter than that; a narrow one leaves out the bar, then the
+// rate.
+std::string ProgressText(const std::string& what, Unit unit, std::uint64_t done,
+                         std::uint64_t total, double rate, int columns);
 
 }  // namespace hearth::cli

@@ -3,52 +3,62 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/model_writing.h"
 #include "hearth/convert.h"
 
 namespace hearth::cli {
 namespace {
 
-int Print(const Result<ConvertReport>& report) {
-  if (!report.ok()) return Fail(report.error());
-  for (const std::string& note : report->notes) Note(note);
-  return kOk;
-}
-
 struct Args {
   std::string in, out, type;
+  ModelWriting writing;
 };
 
 }  // namespace
 
-void AddQuantize(CLI::App& app, int& exit_code) {
+void AddQuantize(const Command& program, int& exit_code) {
   auto args = std::make_shared<Args>();
-  CLI::App* command = app.add_subcommand(
+  Command command = program.Sub(
       "quantize",
       "Write a model as GGUF with smaller numbers; what could not be written "
       "in the type asked for is listed on stderr");
-  command->add_option("IN", args->in, "any model")->required();
-  command->add_option("OUT", args->out, "the GGUF file to write")->required();
-  command
-      ->add_option("--type", args->type,
-                   "Q8_0, Q4_0, Q4_K or Q6_K; embedding and output: Q6_K, with "
-                   "Q8_0 that")
-      ->required();
-  command->callback([args, &exit_code] {
-    exit_code = Print(QuantizeModel(args->in, args->out, args->type));
+  command.Name("IN", args->in, "any model").Required();
+  command.Name("OUT", args->out, "the GGUF file to write; - is standard output")
+      .Required();
+  const Option type =
+      command.Name("TYPE", args->type,
+                   "Q4_K_M, Q4_K_S, Q5_K_M, Q5_K_S, Q3_K_L, Q3_K_M, Q3_K_S, "
+                   "Q2_K, Q6_K, IQ4_XS, IQ4_NL, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, "
+                   "BF16, F16 or F32, in any case");
+  command.Name("--type", args->type, "the same").Excludes(type);
+  args->writing.AddOptions(command);
+  command.Run(exit_code, [args] {
+    if (args->type.empty()) {
+      return Fail({Code::kInvalidArgument,
+                   "say which type: hearth quantize IN OUT Q4_K_M; --help "
+                   "lists them"});
+    }
+    return args->writing.Run(
+        "quantize", args->out, [&args](const WriteOptions& options) {
+          return QuantizeModel(args->in, args->out, args->type, options);
+        });
   });
 }
 
-void AddConvert(CLI::App& app, int& exit_code) {
+void AddConvert(const Command& program, int& exit_code) {
   auto args = std::make_shared<Args>();
-  CLI::App* command = app.add_subcommand(
+  Command command = program.Sub(
       "convert", "Write a model as another kind of file; numbers stay");
-  command->add_option("IN", args->in, "any model")->required();
+  command.Name("IN", args->in, "any model").Required();
   command
-      ->add_option("OUT", args->out,
-                   "x.gguf, x.tinygpt, or a Hugging Face directory")
-      ->required();
-  command->callback([args, &exit_code] {
-    exit_code = Print(ConvertModel(args->in, args->out));
+      .Name("OUT", args->out, "x.gguf, x.tinygpt, or a Hugging Face directory")
+      .Required();
+  args->writing.AddOptions(command);
+  command.Run(exit_code, [args] {
+    return args->writing.Run(
+        "convert", args->out, [&args](const WriteOptions& options) {
+          return ConvertModel(args->in, args->out, options);
+        });
   });
 }
 

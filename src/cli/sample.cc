@@ -1,7 +1,7 @@
 // hearth sample: one prompt in, text out.
 #include <unistd.h>
 
-#include <cstdio>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,7 +12,6 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/sample_report.h"
-#include "cli/units.h"
 #include "hearth/chat.h"
 #include "hearth/engine.h"
 
@@ -26,57 +25,60 @@ struct SampleArgs {
   std::string prompt_file;
   int n_tokens = 200;
   bool ignore_eos = false;
-  bool has_prompt = false;
   bool chat = false;
   bool no_cache = false;
   bool json = false;
   bool quiet = false;
+  bool verbose = false;
+  Option prompt_option;
 
   GenerateOptions generate() const {
-    return {.n_tokens_max = n_tokens,
-            .ignore_eos = ignore_eos,
-            .sampling = base.sampling};
+    GenerateOptions options;
+    // -1: until the model ends or the context is full.
+    options.n_tokens_max =
+        n_tokens < 0 ? std::numeric_limits<int>::max() : n_tokens;
+    options.ignore_eos = ignore_eos;
+    options.sampling = base.sampling;
+    return options;
   }
 };
 
 Result<std::string> PromptText(const SampleArgs& args) {
-  if (!args.prompt_file.empty()) return ReadInput(args.prompt_file);
-  if (args.has_prompt) return args.prompt;
+  if (!args.prompt_file.empty()) return ReadPrompt(args.prompt_file);
+  if (args.prompt_option.given()) return args.prompt;
   return {Code::kInvalidArgument,
           "give the prompt with --prompt TEXT or --prompt-file FILE"};
 }
 
 Result<void> Finalize(SampleArgs& args) {
-  HEARTH_TRY(args.base.Finalize());
-  if (args.no_cache && (!args.base.engine.prompt_cache_dir.empty() ||
-                        !args.base.engine.prompt_cache_file.empty())) {
-    return {Code::kInvalidArgument,
-            "--no-cache recomputes everything, so --prompt-cache-dir and "
-            "--cache-prompt would do nothing; leave one out"};
-  }
-  if (args.no_cache && !args.base.engine.draft.empty()) {
-    return {Code::kInvalidArgument,
-            "--no-cache recomputes everything for each token, so --draft would "
-            "do nothing; leave one out"};
-  }
+  HEARTH_TRY(args.base.Finalize(
+      args.no_cache ? "--no-cache recomputes everything for each token" : ""));
   if (!args.chat && (!args.chat_options.system.empty() ||
                      !args.chat_options.template_path.empty())) {
     return {Code::kInvalidArgument, "--system and --template need --chat"};
   }
-  if (args.n_tokens < 0) {
-    return {Code::kInvalidArgument, "--tokens must be 0 or more"};
+  if (args.n_tokens < 0 && args.ignore_eos &&
+      args.base.engine.streaming_window > 0) {
+    return {Code::kInvalidArgument,
+            "-n -1 would never end: --ignore-eos leaves out the end of the "
+            "text and --streaming-llm-window that of the context"};
+  }
+  if (args.quiet && args.verbose) {
+    return {Code::kInvalidArgument, "--quiet and --verbose: leave one out"};
   }
   args.chat_options.now = ClockFromEnvironment();
   return {};
 }
 
-// Text on stdout as it comes; with --json nothing until the end.
-bool Print(const SampleArgs& args, const Token& token) {
+// Text on stdout as it comes; with --json nothing until the end. A terminal
+// gets no control characters from a model.
+bool PrintToken(const SampleArgs& args, const Token& token) {
   if (args.json) return !Interrupted();
-  std::fwrite(token.text.data(), 1, token.text.size(), stdout);
-  // A closed pipe ends the run, as for any filter.
-  if (std::fflush(stdout) != 0) return false;
-  return !Interrupted();
+  static const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  // Standard output that takes no more ends the run, as for any filter.
+  const bool taken =
+      terminal ? PrintNow(EscapedLines(token.text)) : PrintNow(token.text);
+  return taken && !Interrupted();
 }
 
 Result<SampleReport> Run(const SampleArgs& args, Engine& engine,
@@ -96,7 +98,7 @@ Result<SampleReport> Run(const SampleArgs& args, Engine& engine,
   report.start_ms = SinceStartMs();
   const auto on_token = [&](const Token& token) {
     if (report.ttft_ms == 0) report.ttft_ms = SinceStartMs();
-    return Print(args, token);
+    return PrintToken(args, token);
   };
   if (args.no_cache) {
     report.sync.prompt_tokens = static_cast<int>(ids.size());
@@ -106,9 +108,10 @@ Result<SampleReport> Run(const SampleArgs& args, Engine& engine,
                   session->GenerateUncached(ids, generate, on_token));
   } else {
     {
-      PrefillProgress progress(args.quiet);
+      Progress progress("prefill", Unit::kTokens, args.quiet);
       HEARTH_ASSIGN(report.sync, session->Sync(ids, [&](int done, int total) {
-        progress.Update(done, total);
+        progress.Update(static_cast<std::uint64_t>(done),
+                        static_cast<std::uint64_t>(total));
         return !Interrupted();
       }));
     }
@@ -118,10 +121,7 @@ Result<SampleReport> Run(const SampleArgs& args, Engine& engine,
                                     [](int, int) { return !Interrupted(); }));
   }
   report.kv = session->Usage();
-  if (!args.json && !args.quiet && ::isatty(STDOUT_FILENO) == 1) {
-    std::fputc('\n', stdout);
-    std::fflush(stdout);
-  }
+  if (!args.json && ::isatty(STDOUT_FILENO) == 1) PrintNow("\n");
   return report;
 }
 
@@ -132,6 +132,7 @@ int Sample(SampleArgs& args) {
   if (!text.ok()) return Fail(text.error());
   auto engine = Engine::Open(args.base.engine);
   if (!engine.ok()) return Fail(engine.error());
+  args.base.UseModel(**engine);
   CatchInterrupts();
   const auto report = Run(args, **engine, *text);
   const auto saved =
@@ -141,48 +142,49 @@ int Sample(SampleArgs& args) {
     const int code = Fail(report.error());
     return report.error().code == Code::kCancelled ? kInterrupted : code;
   }
-  if (args.json) {
-    const std::string line = ToJson(*report) + "\n";
-    std::fwrite(line.data(), 1, line.size(), stdout);
-  }
-  if (!args.quiet) {
-    std::fputs(Footer(*report).c_str(), stderr);
+  if (args.json) Print(ToJson(*report) + "\n");
+  if (args.verbose) {
+    PrintStatus(Footer(*report));
+  } else if (!args.quiet) {
+    PrintStatus(ShortFooter(*report));
   }
   return Interrupted() ? kInterrupted : kOk;
 }
 
 }  // namespace
 
-void AddSample(CLI::App& app, int& exit_code) {
+void AddSample(const Command& program, int& exit_code) {
   auto args = std::make_shared<SampleArgs>();
-  CLI::App* command =
-      app.add_subcommand("sample", "Continue a prompt with a model");
-  args->base.AddModel(*command);
-  auto* prompt = command->add_option("--prompt,-p", args->prompt, "the text");
-  prompt->each([args](const std::string&) { args->has_prompt = true; });
+  Command command = program.Sub("sample", "Continue a prompt with a model");
+  args->base.AddModel(command);
+  args->prompt_option = command.Text("--prompt,-p", args->prompt, "the text");
   command
-      ->add_option("--prompt-file,-f", args->prompt_file,
-                   "a file with the text; - is standard input")
-      ->excludes(prompt);
+      .Name("--prompt-file,--file,-f", args->prompt_file,
+            "a file with the text; - is standard input")
+      .Excludes(args->prompt_option);
   command
-      ->add_option("--tokens,-n", args->n_tokens, "tokens to generate at most")
-      ->capture_default_str();
-  command->add_flag("--ignore-eos", args->ignore_eos,
-                    "go on after an end-of-text token");
-  command->add_flag("--chat", args->chat,
-                    "the prompt is a user's message: apply the chat template");
-  command->add_option("--system", args->chat_options.system,
-                      "with --chat: the system message");
-  command->add_option("--template", args->chat_options.template_path,
-                      "with --chat: a .jinja file instead of the model's own");
-  args->base.AddSampling(*command);
-  args->base.AddKv(*command);
-  args->base.AddDraft(*command);
-  command->add_flag("--no-cache", args->no_cache,
-                    "recompute the whole sequence for every token (reference)");
-  command->add_flag("--json", args->json, "one JSON object on stdout instead");
-  command->add_flag("--quiet,-q", args->quiet, "no progress and no footer");
-  command->callback([args, &exit_code] { exit_code = Sample(*args); });
+      .Integer("--tokens,-n", args->n_tokens, -1,
+               std::numeric_limits<int>::max(),
+               "tokens to generate at most; -1: until the text or the context "
+               "ends")
+      .Default(std::to_string(args->n_tokens));
+  command.Flag("--ignore-eos", args->ignore_eos,
+               "go on after an end-of-text token");
+  command.Flag("--chat", args->chat,
+               "the prompt is a user's message: apply the chat template");
+  command.Text("--system", args->chat_options.system,
+               "with --chat: the system message");
+  command.Name("--template", args->chat_options.template_path,
+               "with --chat: a .jinja file instead of the model's own");
+  command.Flag("--no-cache", args->no_cache,
+               "recompute the whole sequence for every token (reference)");
+  command.Flag("--json", args->json, "one JSON object on stdout instead");
+  command.Flag("--quiet,-q", args->quiet, "no progress and no footer");
+  command.Flag("--verbose,-v", args->verbose, "every figure in the footer");
+  args->base.AddSampling(command);
+  args->base.AddKv(command);
+  args->base.AddDraft(command);
+  command.Run(exit_code, [args] { return Sample(*args); });
 }
 
 }  // namespace hearth::cli

@@ -1,24 +1,11 @@
 #include "cli/sample_report.h"
 
 #include "base/json.h"
+#include "cli/text.h"
 #include "cli/units.h"
 
 namespace hearth::cli {
 namespace {
-
-const char* NameOf(StopReason reason) {
-  switch (reason) {
-    case StopReason::kLength:
-      return "length";
-    case StopReason::kEndOfText:
-      return "end of text";
-    case StopReason::kContext:
-      return "context full";
-    case StopReason::kCaller:
-      return "interrupted";
-  }
-  return "";
-}
 
 int DecodeTokens(const SampleReport& report) {
   return static_cast<int>(report.generate.token_ids.size());
@@ -41,7 +28,36 @@ double TokensPerStep(const SpeculationReport& r) {
   return r.steps > 0 ? 1.0 + static_cast<double>(r.accepted) / r.steps : 0;
 }
 
+// Where the prompt's tokens came from, and why not more of them.
+std::string PromptText(const SampleReport& r) {
+  std::string text = std::to_string(r.sync.prompt_tokens) + " tokens, " +
+                     std::to_string(r.sync.reused_tokens) + " reused";
+  if (r.sync.reused_tokens > 0) {
+    text += " (" + r.sync.reuse_tier + ", " + HumanMs(r.sync.lookup_ms) + ")";
+  }
+  if (r.ids_from_store > 0) {
+    text +=
+        "; " + std::to_string(r.ids_from_store) + " ids found by their text";
+  }
+  if (!r.sync.miss_reason.empty()) text += "; " + r.sync.miss_reason;
+  return Escaped(text);
+}
+
 }  // namespace
+
+const char* NameOf(StopReason reason) {
+  switch (reason) {
+    case StopReason::kLength:
+      return "length";
+    case StopReason::kEndOfText:
+      return "end of text";
+    case StopReason::kContext:
+      return "context full";
+    case StopReason::kCaller:
+      return "interrupted";
+  }
+  return "";
+}
 
 std::string SpeculationText(const SpeculationReport& r) {
   if (r.drafter.empty()) return "";
@@ -56,17 +72,7 @@ std::string SpeculationText(const SpeculationReport& r) {
 }
 
 std::string Footer(const SampleReport& r) {
-  std::string text = "\nprompt   " + std::to_string(r.sync.prompt_tokens) +
-                     " tokens, " + std::to_string(r.sync.reused_tokens) +
-                     " reused";
-  if (r.sync.reused_tokens > 0) {
-    text += " (" + r.sync.reuse_tier + ", " + HumanMs(r.sync.lookup_ms) + ")";
-  }
-  if (r.ids_from_store > 0) {
-    text +=
-        "; " + std::to_string(r.ids_from_store) + " ids found by their text";
-  }
-  if (!r.sync.miss_reason.empty()) text += "; " + r.sync.miss_reason;
+  std::string text = "\nprompt   " + PromptText(r);
   text += "\nspeed    first token after " + HumanMs(r.ttft_ms) + " (ready " +
           HumanMs(r.start_ms) + ")";
   if (r.cached) {
@@ -89,10 +95,21 @@ std::string Footer(const SampleReport& r) {
     text += "not cached";
   }
   const std::string speculation = SpeculationText(r.generate.speculation);
-  if (!speculation.empty()) text += "\ndraft    " + speculation;
+  if (!speculation.empty()) text += "\ndraft    " + Escaped(speculation);
   text += std::string("\nend      ") + NameOf(r.generate.stop);
   if (!r.greedy) text += ", seed " + std::to_string(r.seed);
   return text + "\n";
+}
+
+std::string ShortFooter(const SampleReport& r) {
+  std::string text = "\n[" + PromptText(r) + "]\n[first token after " +
+                     HumanMs(r.ttft_ms) + ", " +
+                     std::to_string(DecodeTokens(r)) + " tokens at " +
+                     Fixed(DecodeRate(r), 1) + "/s";
+  if (r.cached) text += ", KV " + HumanBytes(r.kv.logical_bytes);
+  text += std::string(", ") + NameOf(r.generate.stop);
+  if (!r.greedy) text += ", seed " + std::to_string(r.seed);
+  return text + "]\n";
 }
 
 std::string ToJson(const SampleReport& r) {

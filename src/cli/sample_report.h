@@ -24,7 +24,13 @@ struct SampleReport {
 // drafter.
 std::string SpeculationText(const SpeculationReport& report);
 
+// "end of text", "context full", ...
+const char* NameOf(StopReason reason);
+
+// Every figure, and the two lines that most people want. Foreign text in them
+// (names, reasons) is escaped.
 std::string Footer(const SampleReport& report);
+std::string ShortFooter(const SampleReport& report);
 std::string ToJson(const SampleReport& report);
 
 }  // namespace hearth::cli

@@ -1,5 +1,4 @@
 // hearth template: what a chat template makes of a conversation.
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -35,29 +34,27 @@ std::string ClockFromEnvironment() {
   return now == nullptr ? "" : now;
 }
 
-void AddTemplate(CLI::App& app, int& exit_code) {
+void AddTemplate(const Command& program, int& exit_code) {
   auto args = std::make_shared<TemplateArgs>();
-  CLI::App* command = app.add_subcommand(
+  Command command = program.Sub(
       "template",
       "Render a chat template; HEARTH_NOW (ISO 8601) fixes its clock");
-  command->add_option("MODEL", args->source, "a model or a .jinja file")
-      ->required();
+  command.Name("MODEL", args->source, "a model or a .jinja file").Required();
   command
-      ->add_option("--messages", args->messages_file,
-                   "JSON array of messages; - is standard input")
-      ->required();
-  command->add_option("--tools", args->tools_file, "JSON array of tools");
-  command->add_option("--kwargs", args->kwargs,
-                      "JSON object of further variables; may set bos_token, "
-                      "eos_token, unk_token");
-  command->add_flag("--no-generation-prompt", args->no_generation_prompt);
-  command->callback([args, &exit_code] {
+      .Name("--messages", args->messages_file,
+            "JSON array of messages; - is standard input")
+      .Required();
+  command.Name("--tools", args->tools_file, "JSON array of tools");
+  command.Name("--kwargs", args->kwargs,
+               "JSON object of further variables; may set bos_token, "
+               "eos_token, unk_token");
+  command.Flag("--no-generation-prompt", args->no_generation_prompt,
+               "end where the last message ends");
+  command.Run(exit_code, [args] {
     const auto text = Render(*args);
-    if (!text.ok()) {
-      exit_code = Fail(text.error());
-      return;
-    }
-    std::fwrite(text->data(), 1, text->size(), stdout);
+    if (!text.ok()) return Fail(text.error());
+    Print(*text);
+    return kOk;
   });
 }
 

@@ -1,5 +1,4 @@
 // hearth tokenize and detokenize.
-#include <cstdio>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -17,18 +16,18 @@ struct TokenizeArgs {
   std::string source;
   std::string text;
   std::string file;
-  bool has_text = false;
+  Option text_option;
   bool no_special = false;
   bool json = false;
 };
 
 Result<std::string> Tokenize(const TokenizeArgs& args) {
-  if (!args.has_text && args.file.empty()) {
+  if (!args.text_option.given() && args.file.empty()) {
     return {Code::kInvalidArgument, "give --text TEXT or --file FILE"};
   }
   std::string text = args.text;
   if (!args.file.empty()) {
-    HEARTH_ASSIGN(text, ReadInput(args.file));
+    HEARTH_ASSIGN(text, ReadPrompt(args.file));
   }
   HEARTH_ASSIGN(const auto codec, OpenTextCodec(args.source));
   HEARTH_ASSIGN(const auto ids, codec->Encode(text, !args.no_special));
@@ -42,7 +41,7 @@ Result<std::string> Tokenize(const TokenizeArgs& args) {
 
 struct DetokenizeArgs {
   std::string source;
-  std::vector<std::int32_t> ids;
+  std::vector<int> ids;
   std::string ids_file;
 };
 
@@ -65,7 +64,7 @@ Result<std::vector<std::int32_t>> ReadIds(const std::string& path) {
 }
 
 Result<std::string> Detokenize(const DetokenizeArgs& args) {
-  std::vector<std::int32_t> ids = args.ids;
+  std::vector<std::int32_t> ids(args.ids.begin(), args.ids.end());
   if (ids.empty()) {
     HEARTH_ASSIGN(ids, ReadIds(args.ids_file.empty() ? "-" : args.ids_file));
   }
@@ -73,40 +72,41 @@ Result<std::string> Detokenize(const DetokenizeArgs& args) {
   return codec->Decode(ids);
 }
 
-int Print(const Result<std::string>& text) {
+int PrintResult(const Result<std::string>& text) {
   if (!text.ok()) return Fail(text.error());
-  std::fwrite(text->data(), 1, text->size(), stdout);
+  Print(*text);
   return kOk;
 }
 
 }  // namespace
 
-void AddTokenize(CLI::App& app, int& exit_code) {
+void AddTokenize(const Command& program, int& exit_code) {
   auto args = std::make_shared<TokenizeArgs>();
-  CLI::App* command = app.add_subcommand("tokenize", "Text to token ids");
-  command->add_option("MODEL", args->source,
-                      "a model or a tokenizer.json; default: the model inside "
-                      "the program");
-  auto* text = command->add_option("--text", args->text, "the text");
-  text->each([args](const std::string&) { args->has_text = true; });
-  command->add_option("--file", args->file, "a file; - is standard input")
-      ->excludes(text);
-  command->add_flag("--no-special", args->no_special,
-                    "add no BOS, and read special tokens as plain text");
-  command->add_flag("--json", args->json, "a JSON array");
-  command->callback([args, &exit_code] { exit_code = Print(Tokenize(*args)); });
+  Command command = program.Sub("tokenize", "Text to token ids");
+  command.Name("MODEL", args->source,
+               "a model or a tokenizer.json; default: the model inside the "
+               "program");
+  args->text_option = command.Text("--text", args->text, "the text");
+  command.Name("--file", args->file, "a file; - is standard input")
+      .Excludes(args->text_option);
+  command.Flag("--no-special", args->no_special,
+               "add no BOS, and read special tokens as plain text");
+  command.Flag("--json", args->json, "a JSON array");
+  command.Run(exit_code, [args] { return PrintResult(Tokenize(*args)); });
 }
 
-void AddDetokenize(CLI::App& app, int& exit_code) {
+void AddDetokenize(const Command& program, int& exit_code) {
   auto args = std::make_shared<DetokenizeArgs>();
-  CLI::App* command = app.add_subcommand("detokenize", "Token ids to text");
-  command->add_option("MODEL", args->source, "as for tokenize");
-  command->add_option("--ids", args->ids, "comma separated")->delimiter(',');
-  command->add_option("--file", args->ids_file,
-                      "a JSON array or blank-separated numbers; default: "
-                      "standard input");
-  command->callback(
-      [args, &exit_code] { exit_code = Print(Detokenize(*args)); });
+  Command command = program.Sub("detokenize", "Token ids to text");
+  command.Name("MODEL", args->source, "as for tokenize");
+  const Option ids =
+      command.Integers("--ids", args->ids, 0, std::numeric_limits<int>::max(),
+                       "separated by commas");
+  command
+      .Name("--file", args->ids_file,
+            "a JSON array or blank-separated numbers; default: standard input")
+      .Excludes(ids);
+  command.Run(exit_code, [args] { return PrintResult(Detokenize(*args)); });
 }
 
 }  // namespace hearth::cli

@@ -3,12 +3,12 @@
 #include "cli/bench/bench.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <string>
 
 #include "base/thread_pool.h"
 #include "cli/interrupt.h"
+#include "cli/progress.h"
 #include "cli/units.h"
 #include "hearth/engine.h"
 
@@ -58,6 +58,13 @@ Result<double> TimeDecode(Session& session,
 
 Result<Speeds> Measure(const SpeedArgs& args, Engine& engine) {
   Speeds speeds;
+  const auto n_runs = static_cast<std::uint64_t>(
+      args.repetitions *
+      ((args.n_prefill > 0 ? 1 : 0) + (args.n_decode > 0 ? 1 : 0)));
+  Progress progress("bench", Unit::kRuns, args.base.quiet);
+  const auto update = [&] {
+    progress.Update(speeds.prefill.size() + speeds.decode.size(), n_runs);
+  };
   HEARTH_ASSIGN(const std::unique_ptr<Session> session, engine.NewSession());
   const auto tokens =
       RandomTokens(args.depth + args.n_prefill + 1, engine.info().vocab_size);
@@ -77,6 +84,7 @@ Result<Speeds> Measure(const SpeedArgs& args, Engine& engine) {
         const double ms,
         TimePrefill(*session, first(args.depth + args.n_prefill), args.depth));
     speeds.prefill.push_back(1000.0 * args.n_prefill / ms);
+    update();
   }
   if (args.n_decode == 0) return speeds;
   // A model cannot go on from nothing.
@@ -87,6 +95,7 @@ Result<Speeds> Measure(const SpeedArgs& args, Engine& engine) {
   for (int r = 0; r < args.repetitions; ++r) {
     HEARTH_ASSIGN(const double ms, TimeDecode(*session, prompt, args.n_decode));
     speeds.decode.push_back(1000.0 * args.n_decode / ms);
+    update();
   }
   return speeds;
 }
@@ -117,27 +126,24 @@ OrderedJson ToJson(const SpeedArgs& args, const Engine& engine,
   return json;
 }
 
-void PrintText(const SpeedArgs& args, const Engine& engine,
-               const Speeds& speeds) {
-  std::printf("model    %s, %s of weights, %s KV\n", engine.info().name.c_str(),
-              HumanBytes(engine.info().weight_bytes).c_str(),
-              args.base.kv.c_str());
-  std::printf("load     %s\n", HumanMs(speeds.load_ms).c_str());
+std::string AsText(const SpeedArgs& args, const Engine& engine,
+                   const Speeds& speeds) {
+  std::string text = "model    " + Escaped(engine.info().name) + ", " +
+                     HumanBytes(engine.info().weight_bytes) + " of weights, " +
+                     args.base.kv + " KV\nload     " + HumanMs(speeds.load_ms) +
+                     "\n";
   const std::string depth =
       args.depth > 0 ? " at depth " + std::to_string(args.depth) : "";
   if (!speeds.prefill.empty()) {
-    std::printf("prefill  %s tokens/s, %d tokens%s\n",
-                SpreadText(speeds.prefill, 1).c_str(), args.n_prefill,
-                depth.c_str());
+    text += "prefill  " + SpreadText(speeds.prefill, 1) + " tokens/s, " +
+            std::to_string(args.n_prefill) + " tokens" + depth + "\n";
   }
   if (!speeds.decode.empty()) {
-    std::printf("decode   %s tokens/s, %d tokens%s\n",
-                SpreadText(speeds.decode, 2).c_str(), args.n_decode,
-                depth.c_str());
+    text += "decode   " + SpreadText(speeds.decode, 2) + " tokens/s, " +
+            std::to_string(args.n_decode) + " tokens" + depth + "\n";
   }
-  std::printf("memory   %s at most, %s of it not mapped from files\n",
-              HumanBytes(StatusBytes("VmHWM")).c_str(),
-              HumanBytes(StatusBytes("RssAnon")).c_str());
+  return text + "memory   " + HumanBytes(StatusBytes("VmHWM")) + " at most, " +
+         HumanBytes(StatusBytes("RssAnon")) + " of it not mapped from files\n";
 }
 
 int Bench(SpeedArgs& args) {
@@ -160,50 +166,44 @@ int Bench(SpeedArgs& args) {
   if (args.base.json) {
     PrintJson(ToJson(args, **engine, *speeds));
   } else {
-    PrintText(args, **engine, *speeds);
+    Print(AsText(args, **engine, *speeds));
   }
   return kOk;
 }
 
 }  // namespace
 
-void AddBench(CLI::App& app, int& exit_code) {
+void AddBench(const Command& program, int& exit_code) {
   auto args = std::make_shared<SpeedArgs>();
-  CLI::App* command = app.add_subcommand(
+  Command command = program.Sub(
       "bench", "Measure speed, start, memory and store on this machine");
-  command->require_subcommand(0, 1);
-  args->base.Add(*command);
+  command.NeedsSub(0);
+  args->base.Add(command);
   command
-      ->add_option("--prefill", args->n_prefill,
-                   "tokens of a prompt to compute; 0: leave out")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 1 << 20));
+      .Integer("--prefill", args->n_prefill, 0, 1 << 20,
+               "tokens of a prompt to compute; 0: leave out")
+      .Default(std::to_string(args->n_prefill));
   command
-      ->add_option("--decode", args->n_decode,
-                   "tokens to generate one by one; 0: leave out")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 1 << 20));
+      .Integer("--decode", args->n_decode, 0, 1 << 20,
+               "tokens to generate one by one; 0: leave out")
+      .Default(std::to_string(args->n_decode));
   command
-      ->add_option("--depth", args->depth,
-                   "tokens that are in the cache before either")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 1 << 22));
+      .Integer("--depth", args->depth, 0, 1 << 22,
+               "tokens that are in the cache before either")
+      .Default("0");
+  command.Integer("--batch", args->base.engine.prefill_step_tokens, 1, 512,
+                  "prompt tokens that are computed together, 1 to 512; "
+                  "default: as in normal use");
   command
-      ->add_option("--batch", args->base.engine.prefill_step_tokens,
-                   "prompt tokens that are computed together, 1 to 512; "
-                   "default: as in normal use")
-      ->check(CLI::Range(1, 512));
-  command
-      ->add_option("--repetitions,-r", args->repetitions,
-                   "of each figure; medians are reported")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  command->callback([args, command, &exit_code] {
-    if (command->get_subcommands().empty()) exit_code = Bench(*args);
+      .Integer("--repetitions,-r", args->repetitions, 1, 1000,
+               "of each figure; medians are reported")
+      .Default(std::to_string(args->repetitions));
+  command.Run(exit_code, [args, command, &exit_code] {
+    return command.HasSub() ? exit_code : Bench(*args);
   });
-  AddBenchWarmStart(*command, exit_code);
-  AddBenchMemory(*command, exit_code);
-  AddBenchStore(*command, exit_code);
+  AddBenchWarmStart(command, exit_code);
+  AddBenchMemory(command, exit_code);
+  AddBenchStore(command, exit_code);
 }
 
 }  // namespace hearth::cli

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/table.h"
 #include "hearth/options.h"
 
 namespace hearth::cli {
@@ -23,9 +24,6 @@ OrderedJson Spread(const std::vector<double>& values);
 // "median (lowest - highest)", each with `decimals`.
 std::string SpreadText(const std::vector<double>& values, int decimals);
 
-// The first column left, the others right; the first row is the heading.
-std::string FormatTable(const std::vector<std::vector<std::string>>& rows);
-
 // `key` of /proc/self/status ("VmHWM", "RssAnon", ...) in bytes; 0: not there.
 std::uint64_t StatusBytes(const std::string& key);
 
@@ -34,8 +32,9 @@ struct BenchArgs {
   EngineOptions engine;
   std::string kv = "fp16";
   bool json = false;
+  bool quiet = false;
 
-  void Add(CLI::App& command);
+  void Add(Command& command);
   // Reads `kv`. kInvalidArgument.
   Result<void> Finalize();
   // The same as command-line words, for a child process.
@@ -48,9 +47,9 @@ std::vector<std::int32_t> RandomTokens(int n, int n_vocab);
 void PrintJson(const OrderedJson& json);
 
 // Each adds its subcommand of `bench`.
-void AddBenchWarmStart(CLI::App& bench, int& exit_code);
-void AddBenchMemory(CLI::App& bench, int& exit_code);
-void AddBenchStore(CLI::App& bench, int& exit_code);
+void AddBenchWarmStart(const Command& bench, int& exit_code);
+void AddBenchMemory(const Command& bench, int& exit_code);
+void AddBenchStore(const Command& bench, int& exit_code);
 
 // What a child process printed, and when.
 struct ChildRun {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -31,25 +30,6 @@ std::string SpreadText(const std::vector<double>& values, int decimals) {
   return text;
 }
 
-std::string FormatTable(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string pad(widths[i] - row[i].size(), ' ');
-      text += (i > 0 ? "  " : "") + (i == 0 ? row[i] + pad : pad + row[i]);
-    }
-    text += "\n";
-  }
-  return text;
-}
-
 std::uint64_t StatusBytes(const std::string& key) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -60,11 +40,11 @@ std::uint64_t StatusBytes(const std::string& key) {
   return 0;
 }
 
-void BenchArgs::Add(CLI::App& command) {
+void BenchArgs::Add(Command& command) {
   AddModelOptions(command, engine);
-  command.add_option("--kv", kv, "storage of keys and values")
-      ->capture_default_str();
-  command.add_flag("--json", json, "one JSON object on stdout instead");
+  command.Name("--kv", kv, "storage of keys and values").Default(kv);
+  command.Flag("--json", json, "one JSON object on stdout instead");
+  command.Flag("--quiet,-q", quiet, "no progress");
 }
 
 Result<void> BenchArgs::Finalize() {
@@ -100,10 +80,8 @@ std::vector<std::int32_t> RandomTokens(int n, int n_vocab) {
 }
 
 void PrintJson(const OrderedJson& json) {
-  const std::string line =
-      json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
-  std::fwrite(line.data(), 1, line.size(), stdout);
-  std::fflush(stdout);
+  PrintNow(json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) +
+           "\n");
 }
 
 }  // namespace hearth::cli

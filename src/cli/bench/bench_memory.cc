@@ -1,6 +1,5 @@
 // hearth bench memory: how the KV cache grows, in each way of growing. Each
 // way runs in a process of its own, because a peak belongs to a process.
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -73,7 +72,7 @@ void PrintText(const OrderedJson& json) {
                     bytes("kv_logical_bytes"), bytes("kv_physical_bytes"),
                     bytes("anonymous_rss_bytes"), bytes("peak_rss_bytes")});
   }
-  std::fputs(FormatTable(rows).c_str(), stdout);
+  Print(FormatTable(rows));
 }
 
 Result<OrderedJson> RunAll(const MemoryArgs& args) {
@@ -106,23 +105,29 @@ int RunMemory(MemoryArgs& args) {
 
 }  // namespace
 
-void AddBenchMemory(CLI::App& bench, int& exit_code) {
+void AddBenchMemory(const Command& bench, int& exit_code) {
   auto args = std::make_shared<MemoryArgs>();
-  CLI::App* command = bench.add_subcommand(
+  Command command = bench.Sub(
       "memory",
       "Show what the KV cache takes as it grows: by concatenation, in place, "
       "and allocated beforehand");
-  args->base.Add(*command);
-  command->add_option("--lengths", args->lengths, "at which tokens to look")
-      ->delimiter(',')
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 22));
+  args->base.Add(command);
   command
-      ->add_option("--way", args->way,
-                   "only this one, as JSON: concat, in-place or "
-                   "preallocated")
-      ->check(CLI::IsMember({"concat", "in-place", "preallocated"}));
-  command->callback([args, &exit_code] { exit_code = RunMemory(*args); });
+      .Integers("--lengths", args->lengths, 1, 1 << 22,
+                "at which tokens to look")
+      .Default("256,512,1024,2048");
+  command.Take(
+      "--way",
+      [args](const std::string& way) -> Result<void> {
+        args->way = way;
+        for (const char* known : kWays) {
+          if (way == known) return {};
+        }
+        return {Code::kInvalidArgument,
+                "must be concat, in-place or preallocated"};
+      },
+      "only this one, as JSON: concat, in-place or preallocated");
+  command.Run(exit_code, [args] { return RunMemory(*args); });
 }
 
 }  // namespace hearth::cli

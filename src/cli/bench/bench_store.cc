@@ -1,10 +1,10 @@
 // hearth bench store: what saving and loading KV costs on one disk.
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
 
 #include "cli/bench/bench.h"
+#include "cli/progress.h"
 #include "cli/units.h"
 #include "hearth/measure.h"
 
@@ -17,6 +17,7 @@ struct StoreArgs {
   int repetitions = 3;
   bool from_disk = false;
   bool json = false;
+  bool quiet = false;
 };
 
 struct Row {
@@ -46,10 +47,12 @@ int RunStore(const StoreArgs& args) {
                               ? std::filesystem::temp_directory_path().string()
                               : args.dir;
   std::vector<StoreRates> runs;
+  Progress progress("store", Unit::kRuns, args.quiet);
   for (int r = 0; r < args.repetitions; ++r) {
     const auto rates = MeasureStore(dir, args.bytes, args.from_disk);
     if (!rates.ok()) return Fail(rates.error());
     runs.push_back(*rates);
+    progress.Update(runs.size(), static_cast<std::uint64_t>(args.repetitions));
   }
   OrderedJson json;
   json["dir"] = dir;
@@ -71,33 +74,32 @@ int RunStore(const StoreArgs& args) {
     PrintJson(json);
     return kOk;
   }
-  std::printf("%d blocks, %s, in %s%s\n\n%s", runs[0].n_blocks,
-              HumanBytes(runs[0].bytes).c_str(), dir.c_str(),
-              args.from_disk ? ", loaded from the disk" : "",
-              FormatTable(table).c_str());
+  Print(std::to_string(runs[0].n_blocks) + " blocks, " +
+        HumanBytes(runs[0].bytes) + ", in " + Escaped(dir) +
+        (args.from_disk ? ", loaded from the disk" : "") + "\n\n" +
+        FormatTable(table));
   return kOk;
 }
 
 }  // namespace
 
-void AddBenchStore(CLI::App& bench, int& exit_code) {
+void AddBenchStore(const Command& bench, int& exit_code) {
   auto args = std::make_shared<StoreArgs>();
-  CLI::App* command = bench.add_subcommand(
+  Command command = bench.Sub(
       "store", "Measure durable writing, verified loading and mapping of KV");
-  command->add_option("--dir", args->dir,
-                      "on the disk to measure; default: the temporary folder");
-  command->add_option("--bytes", args->bytes, "to store (K, M, G are known)")
-      ->transform(CLI::AsSizeValue(true))
-      ->capture_default_str();
+  command.Name("--dir", args->dir,
+               "on the disk to measure; default: the temporary folder");
+  command.Size("--bytes", args->bytes, "to store (500M, 2G)")
+      .Default(std::to_string(args->bytes));
   command
-      ->add_option("--repetitions,-r", args->repetitions,
-                   "medians are reported")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  command->add_flag("--from-disk", args->from_disk,
-                    "drop the files from the page cache before loading");
-  command->add_flag("--json", args->json, "one JSON object on stdout instead");
-  command->callback([args, &exit_code] { exit_code = RunStore(*args); });
+      .Integer("--repetitions,-r", args->repetitions, 1, 1000,
+               "medians are reported")
+      .Default(std::to_string(args->repetitions));
+  command.Flag("--from-disk", args->from_disk,
+               "drop the files from the page cache before loading");
+  command.Flag("--json", args->json, "one JSON object on stdout instead");
+  command.Flag("--quiet,-q", args->quiet, "no progress");
+  command.Run(exit_code, [args] { return RunStore(*args); });
 }
 
 }  // namespace hearth::cli

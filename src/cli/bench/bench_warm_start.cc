@@ -7,7 +7,6 @@
 // Every launch is a process of its own, timed from outside: from just before
 // it is started to the line it prints at its first token. Prompts are text, so
 // the tokenizer is part of it.
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "cli/bench/bench.h"
 #include "cli/input.h"
 #include "cli/interrupt.h"
+#include "cli/progress.h"
 #include "cli/units.h"
 #include "hearth/engine.h"
 
@@ -49,8 +49,7 @@ Result<OrderedJson> Launch(LaunchArgs& args) {
                 session->Generate(options, [&](const Token&) {
                   if (first_ms == 0) {
                     first_ms = SinceStartMs();
-                    std::fputs("first token\n", stdout);
-                    std::fflush(stdout);
+                    PrintNow("first token\n");
                   }
                   return true;
                 }));
@@ -66,30 +65,28 @@ Result<OrderedJson> Launch(LaunchArgs& args) {
   return json;
 }
 
-void AddLaunch(CLI::App& bench, int& exit_code) {
+void AddLaunch(const Command& bench, int& exit_code) {
   auto args = std::make_shared<LaunchArgs>();
-  CLI::App* command = bench.add_subcommand(
+  Command command = bench.Sub(
       "launch", "One launch of warm-start: a prompt and a few tokens, timed");
-  args->base.Add(*command);
-  command->add_option("--prompt-file", args->prompt_file)->required();
-  command->add_option("--decode", args->n_decode, "tokens after the first")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 1 << 20));
-  command->add_option("--prompt-cache-dir", args->base.engine.prompt_cache_dir);
+  args->base.Add(command);
+  command.Name("--prompt-file", args->prompt_file, "the text").Required();
+  command
+      .Integer("--decode", args->n_decode, 0, 1 << 20, "tokens after the first")
+      .Default(std::to_string(args->n_decode));
+  command.Name("--prompt-cache-dir", args->base.engine.prompt_cache_dir,
+               "with the prompt cache in this directory");
   // What a load takes is the question, not whether it pays.
   args->base.engine.cache_always = true;
-  command->callback([args, &exit_code] {
+  command.Run(exit_code, [args] {
     const auto json = Launch(*args);
-    if (json.ok()) {
-      PrintJson(*json);
-    } else {
-      exit_code = Fail(json.error());
-    }
+    if (!json.ok()) return Fail(json.error());
+    PrintJson(*json);
+    return kOk;
   });
 }
 
-// --- All launches
-// --------------------------------------------------------------
+// --- All launches -----------------------------------------------------------
 struct WarmStartArgs {
   BenchArgs base;
   std::vector<int> lengths = {512, 4096};
@@ -166,7 +163,10 @@ class WarmStart {
 
   Result<OrderedJson> RunLength() {
     Arm cold("cold"), warm("warm"), hot("hot");
+    Progress progress("warm-start", Unit::kRuns, args_.base.quiet);
     for (int r = 0; r < args_.repetitions; ++r) {
+      progress.Update(static_cast<std::uint64_t>(r),
+                      static_cast<std::uint64_t>(args_.repetitions));
       std::error_code ignored;
       fs::remove_all(store(), ignored);
       HEARTH_TRY(LaunchOnce(true, cold));
@@ -245,14 +245,14 @@ void PrintText(const OrderedJson& json) {
                           "x"});
     }
     const double floor = median("hot", "ready_ms") + median("hot", "step_ms");
-    std::printf(
-        "%d tokens: start-up %.1f ms + one decode step %.1f ms = %.1f "
-        "ms; hot took %.1f ms, %.2f times that\n",
-        length["prompt_tokens"].get<int>(), median("hot", "ready_ms"),
-        median("hot", "step_ms"), floor, median("hot", "first_token_ms"),
-        median("hot", "first_token_ms") / floor);
+    Print(std::to_string(length["prompt_tokens"].get<int>()) +
+          " tokens: start-up " + Fixed(median("hot", "ready_ms"), 1) +
+          " ms + one decode step " + Fixed(median("hot", "step_ms"), 1) +
+          " ms = " + Fixed(floor, 1) + " ms; hot took " +
+          Fixed(median("hot", "first_token_ms"), 1) + " ms, " +
+          Fixed(median("hot", "first_token_ms") / floor, 2) + " times that\n");
   }
-  std::printf("\n%s", FormatTable(rows).c_str());
+  Print("\n" + FormatTable(rows));
 }
 
 int RunWarmStart(WarmStartArgs& args) {
@@ -283,30 +283,29 @@ int RunWarmStart(WarmStartArgs& args) {
 
 }  // namespace
 
-void AddBenchWarmStart(CLI::App& bench, int& exit_code) {
+void AddBenchWarmStart(const Command& bench, int& exit_code) {
   auto args = std::make_shared<WarmStartArgs>();
-  CLI::App* command = bench.add_subcommand(
+  Command command = bench.Sub(
       "warm-start",
       "Time new processes to their first token: cold, without a prompt cache, "
       "and with the prompt in it");
-  args->base.Add(*command);
-  command->add_option("--lengths", args->lengths, "prompt lengths in tokens")
-      ->delimiter(',')
-      ->capture_default_str()
-      ->check(CLI::Range(2, 1 << 22));
+  args->base.Add(command);
   command
-      ->add_option("--repetitions,-r", args->repetitions,
-                   "of each arm; medians are reported")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  command->add_option("--decode", args->n_decode, "tokens after the first")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 20));
-  command->add_flag("--drop-page-cache", args->drop,
-                    "model and store come from the disk at each launch");
-  command->add_option("--dir", args->dir,
-                      "where the store is made; default: the temporary folder");
-  command->callback([args, &exit_code] { exit_code = RunWarmStart(*args); });
+      .Integers("--lengths", args->lengths, 2, 1 << 22,
+                "prompt lengths in tokens")
+      .Default("512,4096");
+  command
+      .Integer("--repetitions,-r", args->repetitions, 1, 1000,
+               "of each arm; medians are reported")
+      .Default(std::to_string(args->repetitions));
+  command
+      .Integer("--decode", args->n_decode, 1, 1 << 20, "tokens after the first")
+      .Default(std::to_string(args->n_decode));
+  command.Flag("--drop-page-cache", args->drop,
+               "model and store come from the disk at each launch");
+  command.Name("--dir", args->dir,
+               "where the store is made; default: the temporary folder");
+  command.Run(exit_code, [args] { return RunWarmStart(*args); });
   AddLaunch(bench, exit_code);
 }
 

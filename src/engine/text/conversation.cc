@@ -1,6 +1,8 @@
+#include <cstring>
 #include <utility>
 
 #include "base/file.h"
+#include "base/output.h"
 #include "engine/engine_impl.h"
 #include "engine/text/chat_source.h"
 #include "engine/text/tokenizer_factory.h"
@@ -45,6 +47,17 @@ Result<std::vector<std::int32_t>> EncodeRendered(const EngineParts& parts,
                                  {.add_special = false, .parse_special = true});
 }
 
+// A conversation may take the place of another one. Its first member says what
+// a file is; a file of gigabytes is not read for it.
+OutputRule ConversationRule() {
+  return {.same_kind = [](const std::string& path) {
+    constexpr std::string_view kBegin = "{\n \"hearth_conversation\"";
+    const auto file = MappedFile::Open(path);
+    return file.ok() && file->bytes().size() > kBegin.size() &&
+           std::memcmp(file->bytes().data(), kBegin.data(), kBegin.size()) == 0;
+  }};
+}
+
 class ConversationImpl final : public Conversation {
  public:
   ConversationImpl(EngineParts& parts, std::unique_ptr<Session> session,
@@ -76,6 +89,8 @@ class ConversationImpl final : public Conversation {
     report.kv = session_->Usage();
 
     messages.push_back(Message("assistant", report.generate.text));
+    past_.push_back({prompt_, answer_, ids_});
+    if (past_.size() > kPastMax) past_.erase(past_.begin());
     messages_ = std::move(messages);
     prompt_ = std::move(prompt);
     answer_ = report.generate.text;
@@ -93,10 +108,52 @@ class ConversationImpl final : public Conversation {
 
   void Clear() override {
     messages_ = FirstMessages(options_);
-    prompt_.clear();
-    answer_.clear();
-    ids_.clear();
+    ReadAnew();
     n_turns_ = 0;
+  }
+
+  Result<std::string> Undo() override {
+    if (n_turns_ == 0 || messages_.size() < 2) return NoTurn();
+    messages_.erase(messages_.size() - 1);
+    std::string user = TextOf(messages_.back(), "content");
+    messages_.erase(messages_.size() - 1);
+    --n_turns_;
+    if (past_.empty()) {
+      ReadAnew();
+    } else {
+      prompt_ = std::move(past_.back().prompt);
+      answer_ = std::move(past_.back().answer);
+      ids_ = std::move(past_.back().ids);
+      past_.pop_back();
+    }
+    return user;
+  }
+
+  Result<void> DropOldest() override {
+    const std::size_t first = HasSystem() ? 1 : 0;
+    if (n_turns_ == 0 || messages_.size() < first + 2) return NoTurn();
+    messages_.erase(first);
+    messages_.erase(first);
+    --n_turns_;
+    ReadAnew();
+    return {};
+  }
+
+  void SetSystem(const std::string& text) override {
+    options_.system = text;
+    OrderedJson messages = FirstMessages(options_);
+    for (std::size_t i = HasSystem() ? 1 : 0; i < messages_.size(); ++i) {
+      messages.push_back(messages_[i]);
+    }
+    messages_ = std::move(messages);
+    ReadAnew();
+  }
+
+  Result<void> SetKwargs(const std::string& kwargs_json) override {
+    HEARTH_ASSIGN(source_.options.kwargs,
+                  ParseOrderedJson(kwargs_json, "template kwargs"));
+    options_.kwargs_json = kwargs_json;
+    return {};
   }
 
   Result<void> Save(const std::string& path) const override {
@@ -109,7 +166,7 @@ class ConversationImpl final : public Conversation {
                               {"turns", n_turns_}};
     const std::string text =
         json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
-    return WriteFileAtomically(path, AsBytes(text));
+    return WriteOutput(path, ConversationRule(), text);
   }
 
   Result<void> Load(const std::string& path) override {
@@ -137,12 +194,39 @@ class ConversationImpl final : public Conversation {
     answer_ = json["answer"].get<std::string>();
     ids_ = std::move(ids);
     n_turns_ = json["turns"].get<int>();
+    past_.clear();
     return {};
   }
 
   int n_turns() const override { return n_turns_; }
 
  private:
+  // The history before a turn, for Undo: as it was sampled.
+  struct Past {
+    std::string prompt, answer;
+    std::vector<std::int32_t> ids;
+  };
+  static constexpr std::size_t kPastMax = 16;  // older ones are read anew
+
+  // A member that is a text, or nothing: messages come from files, too.
+  static std::string TextOf(const OrderedJson& message, const char* key) {
+    const bool has = message.is_object() && message.contains(key) &&
+                     message[key].is_string();
+    return has ? message[key].get<std::string>() : "";
+  }
+  static Error NoTurn() { return {Code::kNotFound, "there is no turn yet"}; }
+  bool HasSystem() const {
+    return !messages_.empty() && TextOf(messages_[0], "role") == "system";
+  }
+  // The messages changed: the next turn renders and encodes all of them. What
+  // they share with the session's tokens is still not computed again.
+  void ReadAnew() {
+    prompt_.clear();
+    answer_.clear();
+    ids_.clear();
+    past_.clear();
+  }
+
   // The ids of a rendered prompt: the history as it was sampled plus what the
   // rendering adds behind it, when the rendering repeats the history; else all
   // of it anew.
@@ -174,9 +258,14 @@ class ConversationImpl final : public Conversation {
   std::string answer_;             // what was sampled after it,
   std::vector<std::int32_t> ids_;  // and both as ids, end marker included
   int n_turns_ = 0;
+  std::vector<Past> past_;
 };
 
 }  // namespace
+
+Result<void> CheckConversationFile(const std::string& path) {
+  return CheckOutput(path, ConversationRule());
+}
 
 Result<std::unique_ptr<Conversation>> OpenConversation(
     Engine& engine, const ConversationOptions& options) {

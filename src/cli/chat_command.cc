@@ -1,0 +1,153 @@
+#include "cli/chat_command.h"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <limits>
+#include <vector>
+
+#include "cli/numbers.h"
+#include "cli/text.h"
+#include "cli/units.h"
+
+namespace hearth::cli {
+namespace {
+
+struct Word {
+  const char* word;
+  ChatVerb verb;
+};
+constexpr Word kWords[] = {
+    {"/help", ChatVerb::kHelp},        {"/?", ChatVerb::kHelp},
+    {"/exit", ChatVerb::kExit},        {"/quit", ChatVerb::kExit},
+    {"/bye", ChatVerb::kExit},         {"/clear", ChatVerb::kClear},
+    {"/save", ChatVerb::kSave},        {"/load", ChatVerb::kLoad},
+    {"/undo", ChatVerb::kUndo},        {"/retry", ChatVerb::kRetry},
+    {"/regenerate", ChatVerb::kRetry}, {"/system", ChatVerb::kSystem},
+    {"/set", ChatVerb::kSet},          {"/drop", ChatVerb::kDrop}};
+
+std::string Trimmed(const std::string& text) {
+  const auto begin = text.find_first_not_of(" \t\n");
+  if (begin == std::string::npos) return "";
+  return text.substr(begin, text.find_last_not_of(" \t\n") + 1 - begin);
+}
+
+std::string Limit(int n_tokens) {
+  return n_tokens < 0 ? "no limit" : std::to_string(n_tokens);
+}
+
+std::string AllSettings(const ChatSettings& s) {
+  return "temperature " + Fixed(s.sampling.temperature, 2) + ", top-k " +
+         std::to_string(s.sampling.top_k) + ", top-p " +
+         Fixed(s.sampling.top_p, 2) + ", min-p " + Fixed(s.sampling.min_p, 2) +
+         ", seed " + std::to_string(s.sampling.seed) + ", tokens " +
+         Limit(s.n_tokens) + ", thinking " +
+         (!s.thinking.has_value() ? "as the model's template has it"
+          : *s.thinking           ? "on"
+                                  : "off");
+}
+
+}  // namespace
+
+Result<ChatCommand> ParseChatCommand(const std::string& line) {
+  const bool command =
+      line.size() > 1 && line[0] == '/' &&
+      (std::isalpha(static_cast<unsigned char>(line[1])) != 0 ||
+       line[1] == '?');
+  if (!command) return ChatCommand{};
+  const auto blank = line.find_first_of(" \t\n");
+  const std::string word = line.substr(0, blank);
+  // A path at the beginning of a message, "/etc/fstab has ...".
+  if (word.find('/', 1) != std::string::npos) return ChatCommand{};
+  std::vector<std::string> known;
+  for (const Word& one : kWords) {
+    if (word == one.word) {
+      return ChatCommand{one.verb, blank == std::string::npos
+                                       ? ""
+                                       : Trimmed(line.substr(blank))};
+    }
+    known.emplace_back(one.word);
+  }
+  return Error{Code::kInvalidArgument,
+               "no command " + word + DidYouMean(word, known) +
+                   "; /help lists them, and // begins a message with /"};
+}
+
+std::string MessageOf(const std::string& line) {
+  return line.starts_with("//") ? line.substr(1) : line;
+}
+
+const char* ChatHelp() {
+  return "/help            this list\n"
+         "/exit            leave (or ctrl-D)\n"
+         "/undo            take the last turn back\n"
+         "/retry           answer the last message anew (or /regenerate)\n"
+         "/clear           forget all turns\n"
+         "/drop            forget the oldest turn\n"
+         "/system TEXT     another system message; without TEXT none\n"
+         "/set             show the settings; /set NAME VALUE changes one:\n"
+         "                 temperature, top-k, top-p, min-p, seed, tokens,\n"
+         "                 thinking on|off\n"
+         "/save FILE       keep the conversation\n"
+         "/load FILE       go on with one\n"
+         "\"\"\"              begins and ends a message of several lines; a \\ "
+         "at\n"
+         "                 the end of a line goes on, too\n"
+         "ctrl-C stops an answer.\n";
+}
+
+Result<std::string> SetChat(const std::string& assignment,
+                            ChatSettings& settings) {
+  const auto blank = assignment.find_first_of(" \t=");
+  std::string name = assignment.substr(0, blank);
+  const std::string value =
+      blank == std::string::npos ? "" : Trimmed(assignment.substr(blank + 1));
+  std::replace(name.begin(), name.end(), '_', '-');
+  if (name.empty()) return AllSettings(settings);
+  const auto with_name = [&](const Error& error) -> Error {
+    return {error.code, name + " " + error.message};
+  };
+  const auto number = [&](double& target, double high) -> Result<void> {
+    const auto parsed = ParseNumber(value, 0, high);
+    if (!parsed.ok()) return with_name(parsed.error());
+    target = *parsed;
+    return {};
+  };
+  SamplingOptions& sampling = settings.sampling;
+  constexpr int kMany = std::numeric_limits<int>::max();
+  if (name == "temperature" || name == "temp") {
+    HEARTH_TRY(number(sampling.temperature, 1000));
+  } else if (name == "top-p") {
+    HEARTH_TRY(number(sampling.top_p, 1));
+  } else if (name == "min-p") {
+    HEARTH_TRY(number(sampling.min_p, 1));
+  } else if (name == "top-k" || name == "tokens") {
+    const bool tokens = name == "tokens";
+    const auto parsed = ParseInteger(value, tokens ? -1 : 0, kMany);
+    if (!parsed.ok()) return with_name(parsed.error());
+    (tokens ? settings.n_tokens : sampling.top_k) = static_cast<int>(*parsed);
+  } else if (name == "seed") {
+    const auto parsed = ParseSeed(value);
+    if (!parsed.ok()) return with_name(parsed.error());
+    if (!parsed->has_value()) {
+      return Error{
+          Code::kInvalidArgument,
+          "seed: give a number from 0; each run begins with a new one"};
+    }
+    sampling.seed = **parsed;
+  } else if (name == "thinking") {
+    if (value != "on" && value != "off") {
+      return Error{Code::kInvalidArgument, "thinking is on or off"};
+    }
+    settings.thinking = value == "on";
+  } else {
+    return Error{Code::kInvalidArgument,
+                 "no setting " + name +
+                     DidYouMean(name, {"temperature", "top-k", "top-p", "min-p",
+                                       "seed", "tokens", "thinking"}) +
+                     "; /set lists them"};
+  }
+  return AllSettings(settings);
+}
+
+}  // namespace hearth::cli
