@@ -2,6 +2,8 @@
 #   cmake --preset release -DHEARTH_STATIC_LIBRARIES=ON &&
 #   cmake --build build/release --target hearth
 #   (cd build/release && cpack)
+# What is not built is not packed: `cpack` must not build the tests.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME hearth)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})

@@ -78,6 +78,59 @@ TEST(Conversation, SavedAndLoadedItGoesOnWarmInAnotherProcess) {
   EXPECT_GE(turn->sync.reused_tokens, history - 1);
 }
 
+TEST(Conversation, ATurnTakenBackIsAnsweredTheSameAndNotComputedAgain) {
+  TempDir dir;
+  auto engine = OpenEngine("");
+  auto talk = *OpenConversation(
+      *engine, {.template_path = WriteTemplate(dir), .system = "Be brief."});
+  EXPECT_EQ(talk->Undo().error().code, Code::kNotFound);
+  ASSERT_TRUE(talk->Turn("One fish.", kGreedy, nullptr, nullptr).ok());
+  const auto first = talk->Turn("Two fish.", kGreedy, nullptr, nullptr);
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(*talk->Undo(), "Two fish.");
+  EXPECT_EQ(talk->n_turns(), 1);
+  const auto again = talk->Turn("Two fish.", kGreedy, nullptr, nullptr);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->generate.text, first->generate.text);
+  EXPECT_EQ(again->sync.reused_tokens, again->sync.prompt_tokens - 1);
+}
+
+TEST(Conversation, TheOldestTurnIsForgottenAndTheSystemMessageStays) {
+  TempDir dir;
+  auto engine = OpenEngine("");
+  const ConversationOptions options{.template_path = WriteTemplate(dir),
+                                    .system = "Be brief."};
+  auto talk = *OpenConversation(*engine, options);
+  EXPECT_FALSE(talk->DropOldest().ok());
+  for (const char* text : {"One fish.", "Two fish."}) {
+    ASSERT_TRUE(talk->Turn(text, kGreedy, nullptr, nullptr).ok());
+  }
+  ASSERT_TRUE(talk->DropOldest().ok());
+  EXPECT_EQ(talk->n_turns(), 1);
+  const std::string path = dir.path() + "/talk.json";
+  ASSERT_TRUE(talk->Save(path).ok());
+  std::string kept = *ReadTextFile(path);
+  EXPECT_EQ(kept.find("One fish."), std::string::npos);
+  EXPECT_NE(kept.find("Two fish."), std::string::npos);
+  EXPECT_NE(kept.find("Be brief."), std::string::npos);
+  talk->SetSystem("");
+  // A conversation takes the place of a conversation.
+  ASSERT_TRUE(talk->Save(path).ok());
+  EXPECT_EQ(ReadTextFile(path)->find("Be brief."), std::string::npos);
+  EXPECT_TRUE(talk->Turn("Red fish.", kGreedy, nullptr, nullptr).ok());
+}
+
+TEST(Conversation, AFileThatIsNoConversationIsNotReplaced) {
+  TempDir dir;
+  auto engine = OpenEngine("");
+  auto talk = *OpenConversation(*engine, {.template_path = WriteTemplate(dir)});
+  const std::string path = dir.path() + "/notes.txt";
+  std::ofstream(path) << "mine";
+  EXPECT_EQ(talk->Save(path).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(CheckConversationFile(path).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(*ReadTextFile(path), "mine");
+}
+
 TEST(Conversation, DamagedOrForeignFilesAreRefusedAndChangeNothing) {
   TempDir dir;
   auto engine = OpenEngine("");

@@ -111,6 +111,14 @@ TEST(ProgramOutput, WhatCannotBeKeptIsRefusedBeforeTheWork) {
     EXPECT_NE(refused.exit_code, 0) << path;
   }
   EXPECT_EQ(*ReadTextFile(dir.path() + "/notes.txt"), "mine");
+  for (const std::string& path :
+       {dir.path() + "/none/x.kv", dir.path() + "/notes.txt", dir.path(),
+        std::string("/dev/null")}) {
+    const Ran refused = RunProgram(
+        dir, "sample " + kStories260K + " -p x -n 1 --cache-prompt " + path);
+    EXPECT_NE(refused.exit_code, 0) << path;
+    EXPECT_EQ(refused.out, "") << path;
+  }
   const Ran why = RunProgram(dir, "cache why " + dir.path() + "/typo -p x");
   EXPECT_EQ(why.exit_code, 1) << why.err;
   EXPECT_FALSE(std::filesystem::exists(dir.path() + "/typo"));

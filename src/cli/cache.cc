@@ -3,19 +3,15 @@
 
 #include <algorithm>
 #include <ctime>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
-#include "base/output.h"
 #include "cli/command.h"
 #include "cli/engine_args.h"
 #include "cli/input.h"
-#include "cli/interrupt.h"
-#include "cli/model_writing.h"
 #include "cli/table.h"
 #include "cli/units.h"
 
@@ -28,7 +24,6 @@ struct CacheArgs {
   std::string prompt, prompt_file;
   std::uint64_t budget_bytes = 0;
   bool yes = false;
-  bool force = false;
   Option prompt_option;
   bool json = false;
 
@@ -175,23 +170,6 @@ std::string DoneText(const Json& json) {
          "\n";
 }
 
-// The store replaces what it writes to: a file is asked for first, and nothing
-// that is no file is given to it.
-Result<void> CheckBundleTarget(const std::string& path, bool force) {
-  if (path == "-") {
-    return {Code::kInvalidArgument,
-            "a prompt is exported to a file, not to standard output; name one"};
-  }
-  HEARTH_TRY(CheckOutput(path, {.replace = force}));
-  std::error_code error;
-  if (std::filesystem::exists(path, error) &&
-      !std::filesystem::is_regular_file(path, error)) {
-    return {Code::kInvalidArgument,
-            path + ": is no regular file; export to a new one"};
-  }
-  return {};
-}
-
 Result<std::string> Why(CacheArgs& args) {
   if (!args.prompt_option.given() && args.prompt_file.empty()) {
     return Error{Code::kInvalidArgument,
@@ -217,8 +195,14 @@ Result<std::string> Wipe(const CacheArgs& args) {
   return CacheWipe(args.where(), args.model_name);
 }
 
+// A bundle takes the place of a bundle and of nothing else; the store sees to
+// that.
 Result<std::string> Export(const CacheArgs& args) {
-  HEARTH_TRY(CheckBundleTarget(args.file, args.force));
+  if (args.file == "-") {
+    return Error{Code::kInvalidArgument,
+                 "a prompt is exported to a file, not to standard output; name "
+                 "one"};
+  }
   return CacheExport(args.where(), args.name, args.file);
 }
 
@@ -237,7 +221,7 @@ Command AddVerb(const Command& cache, const std::shared_ptr<CacheArgs>& args,
   command.Run(exit_code, [args, action = std::move(action), text] {
     const auto json = action(*args);
     if (!json.ok()) {
-      return Fail({json.error().code, WithForce(json.error().message)});
+      return Fail(json.error());
     }
     const auto parsed = ParseJson(*json, "result");
     Print(args->json || !parsed.ok() ? *json + "\n" : text(*parsed));
@@ -268,7 +252,6 @@ void AddPromptVerbs(const Command& cache,
       "export", "Write a prompt as one file, for another machine",
       [](CacheArgs& a) { return Export(a); }, DoneText);
   out.Name("FILE", args->file, "the file to write").Required();
-  out.Flag("--force", args->force, "replace a file that is there");
 }
 
 void AddStoreVerbs(const Command& cache, const std::shared_ptr<CacheArgs>& args,

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <utility>
 
+#include "store/format/bundle.h"
+
 namespace hearth {
 namespace {
 
@@ -72,6 +74,10 @@ Result<std::unique_ptr<PromptCache>> PromptCache::Open(
           "or --cache-prompt, too"};
     }
     return std::unique_ptr<PromptCache>();
+  }
+  // A prefill of minutes must not end at a place where nothing can be kept.
+  if (!options.prompt_cache_file.empty()) {
+    HEARTH_TRY(CheckBundleTarget(options.prompt_cache_file));
   }
   std::unique_ptr<PromptCache> cache(new PromptCache(options));
   if (!options.cache_key_file.empty()) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/output.h"
 #include "store/directory/root.h"
 #include "store/files/directory.h"
 #include "store/format/block_image.h"
@@ -185,6 +186,11 @@ StoreMatch LookupBundle(const std::string& path, const KvIdentity& identity,
                         std::to_string(match.n_tokens);
   }
   return match;
+}
+
+Result<void> CheckBundleTarget(const std::string& path) {
+  HEARTH_TRY(CheckOutput(path, {.replace = true}));
+  return RefuseForeignFile(path);
 }
 
 Result<void> SaveBundle(const std::string& path, const KvIdentity& identity,

@@ -15,6 +15,11 @@ Result<PromptFileParts> EncodeBundle(const KvIdentity& identity,
                                      std::span<const std::int32_t> tokens,
                                      std::span<const BlockToSave> blocks);
 
+// Whether a bundle can be written to `path`: for before the work. kNotFound: no
+// folder to put it into; kInvalidArgument: a directory, a device, or a file
+// that is no bundle.
+Result<void> CheckBundleTarget(const std::string& path);
+
 // Writes the parts to `path`, as SaveBundle does.
 Result<void> WriteBundle(const std::string& path,
                          std::span<const ByteSpan> parts, FileOps& ops,
