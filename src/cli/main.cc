@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iterator>
+#include <sstream>
 #include <string_view>
 
 #include "cli/command.h"
@@ -111,7 +112,12 @@ int Main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     // Help and version are "errors" to the parser, with exit code 0.
-    if (error.get_exit_code() == 0) return FinishOutput(app.exit(error));
+    if (error.get_exit_code() == 0) {
+      std::ostringstream out;
+      const int code = app.exit(error, out, out);
+      Print(out.str());
+      return FinishOutput(code);
+    }
     return WrongUsage(app, error);
   }
   return FinishOutput(exit_code);
