@@ -78,7 +78,9 @@ Result<double> JsonNumber(const Json& object, const char* key,
                           const std::string& what, double fallback) {
   const Json* value = JsonFind(object, key);
   if (value == nullptr) return fallback;
-  if (!value->is_number()) return Mistyped(what, key, "a number");
+  if (!value->is_number() || !std::isfinite(value->get<double>())) {
+    return Mistyped(what, key, "a finite number");
+  }
   return value->get<double>();
 }
 

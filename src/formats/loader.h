@@ -10,10 +10,12 @@
 
 namespace hearth {
 
-// `path`: a GGUF file, a .tinygpt file, or a Hugging Face directory; told apart
-// by content, not by name. Errors name the file and what is wrong or missing:
-// kNotFound, kCorrupt, kUnsupported (an architecture, rope type, tensor or
-// number format that hearth has no code for: refused, never skipped), kIo.
+// `path`: a GGUF file (of a split model any part), a .tinygpt file, a Hugging
+// Face directory, or a folder that stands for one of them (model_folder.h);
+// files are told apart by content, not by name. Errors name the file and what
+// is wrong or missing: kNotFound, kCorrupt, kUnsupported (an architecture, rope
+// type, tensor or number format that hearth has no code for: refused, never
+// skipped), kIo.
 Result<LoadedModel> LoadModel(const std::string& path);
 
 // The model that is part of the program itself.

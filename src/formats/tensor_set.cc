@@ -22,6 +22,12 @@ std::uint64_t ElementsOf(const std::vector<std::uint64_t>& shape) {
 
 }  // namespace
 
+std::span<const std::uint64_t> WithoutOuterOnes(
+    std::span<const std::uint64_t> shape) {
+  while (shape.size() > 1 && shape.front() == 1) shape = shape.subspan(1);
+  return shape;
+}
+
 std::vector<float> WidenToFloat(DType dtype, ByteSpan bytes, ByteSpan scales,
                                 std::uint64_t n) {
   std::vector<float> out(n);
@@ -91,8 +97,8 @@ Result<const SourceTensor*> TensorSet::Take(
     return {Code::kCorrupt,
             label_ + ": tensor " + Quoted(name) + " is missing"};
   }
-  if (!std::equal(shape.begin(), shape.end(), tensor->shape.begin(),
-                  tensor->shape.end())) {
+  if (!std::ranges::equal(WithoutOuterOnes(shape),
+                          WithoutOuterOnes(tensor->shape))) {
     return {Code::kCorrupt, label_ + ": tensor " + Quoted(name) +
                                 " has shape " + ShapeText(tensor->shape) +
                                 ", but the configuration implies " +

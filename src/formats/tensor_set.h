@@ -46,6 +46,7 @@ class TensorSet {
 
   bool Has(std::string_view name) const { return Find(name) != nullptr; }
   const SourceTensor* Find(std::string_view name) const;
+  const std::vector<SourceTensor>& tensors() const { return tensors_; }
   const std::string& label() const { return label_; }
 
   // Each marks the tensor as used. kCorrupt when it is missing or of another
@@ -91,6 +92,11 @@ class TensorSet {
   std::vector<bool> used_;
   std::unordered_map<std::string, std::size_t> index_;
 };
+
+// `shape` without the outermost dimensions that are 1: [1, 1, 64] is [64], and
+// some writers store vectors so.
+std::span<const std::uint64_t> WithoutOuterOnes(
+    std::span<const std::uint64_t> shape);
 
 // Widens `n` values of a plain or kTgInt4 tensor. REQUIRES: dtype is kF32,
 // kF16, kBF16 or kTgInt4 and the spans are long enough.

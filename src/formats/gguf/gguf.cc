@@ -74,15 +74,25 @@ Error GgufFile::Mistyped(std::string_view key, const char* wanted) const {
           label_ + ": key " + Quoted(key) + " is not " + wanted};
 }
 
+Result<std::int64_t> GgufFile::OneForAllLayers(const GgufEntry& entry) const {
+  HEARTH_ASSIGN(const std::vector<std::int32_t> values, IntArray(entry.key));
+  if (values.empty()) return Mistyped(entry.key, "an integer");
+  for (const std::int32_t value : values) {
+    if (value == values.front()) continue;
+    return {Code::kUnsupported,
+            label_ + ": key " + Quoted(entry.key) +
+                " differs from layer to layer (" +
+                std::to_string(values.front()) + " and " +
+                std::to_string(value) +
+                "), which is not supported in this architecture"};
+  }
+  return values.front();
+}
+
 Result<std::int64_t> GgufFile::Int(std::string_view key) const {
   const GgufEntry* entry = Find(key);
   if (entry == nullptr) return Missing(key);
-  if (entry->type == GgufType::kArray) {
-    return {Code::kUnsupported,
-            label_ + ": key " + Quoted(key) +
-                " is an array with one value per layer; hearth knows no model "
-                "that differs from layer to layer there"};
-  }
+  if (entry->type == GgufType::kArray) return OneForAllLayers(*entry);
   const auto value = IntegerAt(entry->type, entry->value.data());
   if (!value.has_value()) return Mistyped(key, "an integer below 2^63");
   return *value;

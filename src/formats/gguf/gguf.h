@@ -84,7 +84,8 @@ class GgufFile {
 
   // Values by key. A missing key gives the fallback (kCorrupt without one); a
   // value of another kind or out of range is always kCorrupt. Messages name the
-  // key. Integers of any width and sign serve as Int.
+  // key. Integers of any width and sign serve as Int, as does an array with one
+  // value per layer when all are the same (kUnsupported when they differ).
   Result<std::int64_t> Int(std::string_view key) const;
   Result<std::int64_t> Int(std::string_view key, std::int64_t fallback) const;
   Result<double> Float(std::string_view key, double fallback) const;
@@ -103,6 +104,7 @@ class GgufFile {
   Error Missing(std::string_view key) const;
   Error Mistyped(std::string_view key, const char* wanted) const;
   Result<const GgufEntry*> Array(std::string_view key) const;
+  Result<std::int64_t> OneForAllLayers(const GgufEntry& entry) const;
 
   MappedFile file_;  // empty when the bytes are borrowed
   std::string label_;

@@ -10,6 +10,8 @@
 #include "formats/describe.h"
 #include "formats/families.h"
 #include "formats/gguf/gguf.h"
+#include "formats/gguf/gguf_kind.h"
+#include "formats/gguf/gguf_split.h"
 #include "formats/narrow.h"
 #include "formats/rope_scaling.h"
 #include "formats/sampling_defaults.h"
@@ -21,8 +23,12 @@ namespace {
 
 class GgufModelReader {
  public:
-  explicit GgufModelReader(const GgufFile& file)
-      : file_(file), label_(file.label()), tensors_(file.label()) {}
+  // `others`: the parts of a split model behind `file`, which has the keys.
+  GgufModelReader(const GgufFile& file, std::span<const GgufPartFile> others)
+      : file_(file),
+        others_(others),
+        label_(file.label()),
+        tensors_(file.label()) {}
 
   Result<LoadedModel> Run();
 
@@ -56,6 +62,7 @@ class GgufModelReader {
   Result<void> ReadTokenIds(LoadedModel& model) const;
 
   const GgufFile& file_;
+  std::span<const GgufPartFile> others_;
   const std::string label_;
   TensorSet tensors_;
   std::string prefix_;
@@ -92,10 +99,15 @@ Result<const Family*> GgufModelReader::FindFamily() {
 }
 
 Result<void> GgufModelReader::AddTensors() {
-  for (const GgufTensor& t : file_.tensors()) {
-    HEARTH_TRY(tensors_.Add(
-        {std::string(t.name), t.type, t.dtype, t.shape, t.bytes, {}}));
-  }
+  const auto add = [&](const GgufFile& file) -> Result<void> {
+    for (const GgufTensor& t : file.tensors()) {
+      HEARTH_TRY(tensors_.Add(
+          {std::string(t.name), t.type, t.dtype, t.shape, t.bytes, {}}));
+    }
+    return {};
+  };
+  HEARTH_TRY(add(file_));
+  for (const GgufPartFile& part : others_) HEARTH_TRY(add(part.gguf));
   return {};
 }
 
@@ -134,11 +146,12 @@ Result<void> GgufModelReader::ReadShapes() {
   if (tensor == nullptr) {
     return Corrupt("tensor " + Quoted(embedding) + " is missing");
   }
-  if (tensor->shape.size() != 2 || tensor->shape[0] > INT32_MAX) {
+  const auto shape = WithoutOuterOnes(tensor->shape);
+  if (shape.size() != 2 || shape[0] > INT32_MAX) {
     return Corrupt("tensor " + Quoted(embedding) +
                    " has the impossible shape " + ShapeText(tensor->shape));
   }
-  config_.vocab_size = static_cast<int>(tensor->shape[0]);
+  config_.vocab_size = static_cast<int>(shape[0]);
   config_.tied_head = !tensors_.Has(WeightName(kGgufNames, Role::kHead));
   return {};
 }
@@ -193,6 +206,10 @@ Result<void> GgufModelReader::ReadRope(const Family& family) {
   RopeScaling& s = rope.scaling;
   HEARTH_ASSIGN(rope.rotary_dim,
                 Size("rope.dimension_count", config_.head_dim));
+  if (rope.rotary_dim == 0) {
+    return Corrupt("key " + Quoted(Key("rope.dimension_count")) +
+                   " is 0, but models of this architecture rotate their heads");
+  }
   rope.interleaved = family.gguf_interleaved;
   HEARTH_ASSIGN(s.base, file_.Float(Key("rope.freq_base"), 10000));
 
@@ -302,11 +319,6 @@ Result<void> GgufModelReader::ReadTokenIds(LoadedModel& model) const {
 }
 
 Result<LoadedModel> GgufModelReader::Run() {
-  HEARTH_ASSIGN(const std::int64_t parts, file_.Int("split.count", 1));
-  if (parts > 1) {
-    return Unsupported("this is one of " + std::to_string(parts) +
-                       " parts of a split model; merge them into one file");
-  }
   HEARTH_ASSIGN(const Family* family, FindFamily());
   HEARTH_TRY(AddTensors());
   HEARTH_TRY(ReadShapes());
@@ -344,9 +356,16 @@ Result<LoadedModel> GgufModelReader::Run() {
 
 Result<LoadedModel> LoadGguf(ByteSpan bytes, const std::string& label) {
   HEARTH_ASSIGN(GgufFile parsed, GgufFile::Parse(bytes, label));
+  HEARTH_ASSIGN(std::vector<GgufPartFile> parts,
+                OpenSplitParts(parsed, bytes, label));
+  if (!parts.empty()) parsed = std::move(parts.front().gguf);
+  HEARTH_TRY(RefuseOtherGguf(parsed));
   const auto file = std::make_shared<const GgufFile>(std::move(parsed));
-  HEARTH_ASSIGN(LoadedModel model, GgufModelReader(*file).Run());
+  const auto others =
+      std::span<const GgufPartFile>(parts).subspan(parts.empty() ? 0 : 1);
+  HEARTH_ASSIGN(LoadedModel model, GgufModelReader(*file, others).Run());
   model.gguf = file;
+  for (GgufPartFile& part : parts) model.files.push_back(std::move(part.file));
   return model;
 }
 

@@ -10,7 +10,8 @@
 namespace hearth {
 
 // Borrows `bytes`: the caller keeps them for as long as the model lives
-// (LoadModel puts their mapping into `files`).
+// (LoadModel puts their mapping into `files`). Of a split model, whose parts
+// are found beside `label`, `files` holds all parts.
 Result<LoadedModel> LoadGguf(ByteSpan bytes, const std::string& label);
 
 }  // namespace hearth

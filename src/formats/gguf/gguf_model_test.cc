@@ -179,22 +179,95 @@ TEST(GgufModel, KeysOfOtherForwardPassesAreRefusedByName) {
                 Code::kUnsupported, "2 numbers");
 }
 
-TEST(GgufModel, PartOfASplitModelIsRefusedWithTheRemedy) {
-  std::vector<std::byte> bytes;
-  ExpectRefused(
-      LoadChanged(bytes, [](GgufBuilder& b) { b.Int("split.count", 3); }),
-      Code::kUnsupported, "3 parts");
-}
-
-TEST(GgufModel, ValuesPerLayerAreRefused) {
+// The header of a llama whose head counts are an array, and its tensors.
+std::vector<std::byte> WithHeadCounts(
+    std::initializer_list<std::uint32_t> counts) {
+  const TinySpec spec{.layers = 2, .d_model = 8, .heads = 2, .d_mlp = 12};
   GgufBuilder b;
   b.Text("general.architecture", "llama")
-      .Int("llama.block_count", 1)
+      .Int("llama.block_count", 2)
+      .Int("llama.context_length", 32)
       .Int("llama.embedding_length", 8)
-      .Array<std::uint32_t>("llama.attention.head_count", 4, {2, 4});
-  const auto bytes = b.Build();
-  ExpectRefused(LoadGguf(bytes, "m"), Code::kUnsupported,
+      .Int("llama.feed_forward_length", 12)
+      .Array<std::uint32_t>("llama.attention.head_count", 4, counts)
+      .Int("llama.attention.head_count_kv", 2);
+  AddTinyGgufTensors(b, spec, DType::kF32, false, false);
+  return b.Build();
+}
+
+TEST(GgufModel, OneValueForAllLayersMayBeAnArray) {
+  const auto bytes = WithHeadCounts({2, 2});
+  const auto model = LoadGguf(bytes, "m");
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_EQ(model->config.n_heads, 2);
+}
+
+TEST(GgufModel, ValuesThatDifferByLayerAreRefused) {
+  ExpectRefused(LoadGguf(WithHeadCounts({2, 4}), "m"), Code::kUnsupported,
+                "\"llama.attention.head_count\" differs from layer to layer");
+  ExpectRefused(LoadGguf(WithHeadCounts({}), "m"), Code::kCorrupt,
                 "llama.attention.head_count");
+}
+
+TEST(GgufModel, OuterDimensionsOfOneMeanNothing) {
+  const TinySpec spec = SmallestSpec();
+  GgufBuilder b = TinyGgufHeader(spec, "llama");
+  for (const TinyTensor& t :
+       TinyTensors(spec, kGgufNames, true, false, false)) {
+    auto shape = t.shape;
+    while (shape.size() < 4) shape.insert(shape.begin(), 1);
+    b.Tensor(t.name, shape, 0, EncodeWeights(DType::kF32, t.values));
+  }
+  const auto bytes = b.Build();
+  const auto model = LoadGguf(bytes, "m");
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_EQ(model->config.vocab_size, spec.vocab);
+}
+
+TEST(GgufModel, HeadsThatRotateNothingAreRefused) {
+  std::vector<std::byte> bytes;
+  ExpectRefused(LoadChanged(bytes,
+                            [](GgufBuilder& b) {
+                              b.Int("llama.rope.dimension_count", 0);
+                            }),
+                Code::kCorrupt, "llama.rope.dimension_count");
+}
+
+TEST(GgufModel, OtherKindsOfFilesAreNamed) {
+  const struct {
+    const char *key, *value, *words;
+  } kinds[] = {
+      {"general.type", "adapter", "LoRA adapter"},
+      {"adapter.type", "lora", "LoRA adapter"},
+      {"general.type", "mmproj", "vision projector"},
+      {"general.type", "imatrix", "importance matrix"},
+      {"general.architecture", "clip", "vision projector"},
+      {"general.architecture", "nomic-bert", "embeddings"},
+      {"general.architecture", "t5", "an encoder and a decoder"},
+      {"general.architecture", "flux", "images"},
+  };
+  for (const auto& kind : kinds) {
+    GgufBuilder b;
+    b.Text(kind.key, kind.value);
+    const std::vector<std::byte> weight(4);
+    b.Tensor("w", {1}, 0, weight);
+    const auto bytes = b.Build();
+    ExpectRefused(LoadGguf(bytes, "m.gguf"), Code::kUnsupported, kind.words);
+  }
+  std::vector<std::byte> bytes;
+  ExpectRefused(
+      LoadChanged(bytes,
+                  [](GgufBuilder& b) { b.Int("llama.pooling_type", 3); }),
+      Code::kUnsupported, "embeddings");
+}
+
+TEST(GgufModel, VocabularyWithoutWeightsIsNamed) {
+  GgufBuilder b = TinyGgufHeader(SmallestSpec(), "llama");
+  b.Text("tokenizer.ggml.tokens", "");
+  ExpectRefused(LoadGguf(b.Build(), "m.gguf"), Code::kUnsupported,
+                "vocabulary without weights");
+  ExpectRefused(LoadGguf(TinyGgufHeader(SmallestSpec(), "llama").Build(), "m"),
+                Code::kUnsupported, "no tensors");
 }
 
 TEST(GgufModel, ShapesThatContradictEachOtherAreNamed) {

@@ -262,7 +262,8 @@ class GgufParser {
       }
       if (place.offset > data_bytes || n_bytes > data_bytes - place.offset) {
         return Corrupt("tensor " + Quoted(tensor.name) +
-                       " ends beyond the file: the file is cut off");
+                       " ends beyond the file: the file is cut off; "
+                       "download it again");
       }
       if (n_bytes > 0) {
         tensor.bytes = bytes_.subspan(start + place.offset, n_bytes);

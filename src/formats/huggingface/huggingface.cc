@@ -9,7 +9,10 @@
 
 #include "base/file.h"
 #include "formats/describe.h"
+#include "formats/file_kind.h"
 #include "formats/huggingface/hf_mxfp4.h"
+#include "formats/huggingface/huggingface_kind.h"
+#include "formats/huggingface/python_json.h"
 #include "formats/huggingface/safetensors.h"
 #include "formats/sampling_defaults.h"
 
@@ -35,12 +38,13 @@ Result<MappedFile> OpenJsonFile(const std::string& path) {
   if (file.bytes().size() > kJsonBytesMax) {
     return {Code::kCorrupt, path + ": longer than 32 MiB"};
   }
+  HEARTH_TRY(RefuseDownloadAccident(file.bytes(), path));
   return file;
 }
 
 Result<Json> ReadJsonFile(const std::string& path) {
   HEARTH_ASSIGN(const MappedFile file, OpenJsonFile(path));
-  return ParseJson(AsText(file.bytes()), path);
+  return ParsePythonJson(AsText(file.bytes()), path);
 }
 
 // Maps one safetensors file and adds its tensors to the set; with an index,
@@ -48,6 +52,7 @@ Result<Json> ReadJsonFile(const std::string& path) {
 Result<void> AddFile(const std::string& path, LoadedModel& model,
                      TensorSet& tensors, std::vector<std::string>* names) {
   HEARTH_ASSIGN(MappedFile mapped, MappedFile::Open(path));
+  HEARTH_TRY(RefuseDownloadAccident(mapped.bytes(), path));
   HEARTH_ASSIGN(const SafetensorsFile file,
                 SafetensorsFile::Parse(mapped.bytes(), path));
   for (const SafetensorsEntry& t : file.tensors()) {
@@ -249,6 +254,7 @@ Result<LoadedModel> LoadHuggingFace(const std::string& directory) {
   LoadedModel model;
   TensorSet tensors(directory);
   HEARTH_TRY(AddTensors(directory, model, tensors));
+  HEARTH_TRY(RefuseOtherHfTensors(tensors));
   if (hf.mxfp4) HEARTH_TRY(JoinMxfp4(tensors, model));
   const NameScheme names = NamesOf(*hf.family, tensors);
   MarkBuffers(names, hf.config.n_layers, tensors);

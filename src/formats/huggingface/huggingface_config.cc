@@ -4,6 +4,7 @@
 #include "formats/describe.h"
 #include "formats/huggingface/hf_rope.h"
 #include "formats/huggingface/huggingface.h"
+#include "formats/huggingface/huggingface_kind.h"
 #include "formats/narrow.h"
 
 namespace hearth {
@@ -48,8 +49,11 @@ Result<const Family*> FindFamily(const Json& json, const std::string& label) {
     for (const Family* f : Families()) {
       known += (known.empty() ? "" : ", ") + std::string(f->hf_class);
     }
+    const std::string note = OtherHfClassNote(json, name);
     return Unsupported(label, "architecture " + Quoted(name) +
-                                  " is not supported; supported are " + known);
+                                  " is not supported" +
+                                  (note.empty() ? "" : ": " + note) +
+                                  "; supported are " + known);
   }
   return family;
 }
@@ -110,6 +114,12 @@ Result<void> RefuseOtherArithmetic(const Json& json, const std::string& label,
 // Whether weights are MXFP4; other ways of quantising are refused.
 Result<bool> ReadQuantization(const Json& json, const std::string& label,
                               const Family& family) {
+  if (JsonFind(json, "quantization") != nullptr) {
+    return Unsupported(label,
+                       "the weights are quantised by MLX (member "
+                       "\"quantization\"), which is not read; get the model "
+                       "unquantised or as GGUF");
+  }
   const Json* quantization = JsonFind(json, "quantization_config");
   if (quantization == nullptr) return false;
   std::string method;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "formats/huggingface/python_json.h"
 #include "formats/loader.h"
 #include "hearth_test_paths.h"
 #include "testing/expect_refused.h"
@@ -286,6 +287,69 @@ TEST(HuggingFace, AbsurdSizesAreRefused) {
         R"(,"max_position_embeddings":99999999999)"}) {
     ExpectRefused(LoadTiny(extra, tensors), Code::kCorrupt, "config.json");
   }
+}
+
+TEST(HuggingFace, WeightsInOtherFormsAreNamed) {
+  const struct {
+    const char *tensor, *words;
+  } kinds[] = {
+      {"model.layers.0.self_attn.q_proj.qweight", "GPTQ or AWQ"},
+      {"model.layers.0.mlp.up_proj.weight.absmax", "bitsandbytes"},
+      {"model.layers.0.mlp.up_proj.SCB", "bitsandbytes"},
+      {"model.layers.0.mlp.up_proj.biases", "MLX"},
+      {"model.layers.0.mlp.up_proj.weight_packed", "compressed-tensors"},
+      {"model.layers.0.mlp.up_proj.weight_scale_inv", "FP8"},
+      {"language_model.model.norm.weight", "sees images"},
+      {"model.visual.merger.norm.weight", "sees images"},
+  };
+  for (const auto& kind : kinds) {
+    auto tensors = LlamaTensors(true);
+    tensors.push_back(MakeTensor(kind.tensor, {8}, 1));
+    ExpectRefused(LoadTiny("", tensors), Code::kUnsupported, kind.words);
+    ExpectRefused(LoadTiny("", tensors), Code::kUnsupported, kind.tensor);
+  }
+  ExpectRefused(LoadTiny(R"(,"quantization":{"bits":4})", LlamaTensors(true)),
+                Code::kUnsupported, "quantised by MLX");
+}
+
+TEST(HuggingFace, ClassesThatWriteNoTextAreNamed) {
+  const auto refused = [](const std::string& members) {
+    return ReadHuggingFaceConfig(
+        ParseJson("{\"architectures\":" + members + "}", "c").value(), "c");
+  };
+  ExpectRefused(refused("[\"XForSequenceClassification\"]"), Code::kUnsupported,
+                "sorts texts");
+  ExpectRefused(refused("[\"BertModel\"]"), Code::kUnsupported, "embeddings");
+  ExpectRefused(refused("[\"XForConditionalGeneration\"],"
+                        "\"vision_config\":{}"),
+                Code::kUnsupported, "sees images");
+  ExpectRefused(refused("[\"NewForCausalLM\"]"), Code::kUnsupported,
+                "\"NewForCausalLM\" is not supported; supported are");
+}
+
+TEST(HuggingFace, NumbersOfPythonAreReadAndNeverUsedAsSettings) {
+  const auto tensors = LlamaTensors(true);
+  EXPECT_TRUE(LoadTiny(R"(,"time_step_limit":[0.0,Infinity],"a":NaN,"b":"NaN")",
+                       tensors)
+                  .ok());
+  ExpectRefused(LoadTiny(R"(,"attention_bias":-Infinity)", tensors),
+                Code::kCorrupt, "attention_bias");
+  ExpectRefused(
+      LoadTiny(R"(,"rope_scaling":{"type":"linear","factor":NaN})", tensors),
+      Code::kCorrupt, "factor");
+  const auto json = ParsePythonJson("{\"a\":[-Infinity,\"x\\\"NaN\"]}", "j");
+  ASSERT_TRUE(json.ok()) << json.error().message;
+  EXPECT_EQ((*json)["a"][0], -HUGE_VAL);
+  EXPECT_EQ((*json)["a"][1], "x\"NaN");
+  EXPECT_FALSE(ParsePythonJson("{\"a\":Infinite}", "j").ok());
+}
+
+TEST(HuggingFace, AByteOrderMarkIsPassedOver) {
+  const TempDir dir;
+  WriteModel(dir.path(), "", LlamaTensors(true));
+  WriteTextFile(dir.path() + "/config.json",
+                "\xEF\xBB\xBF" + TinyHfConfig(SmallestSpec()));
+  EXPECT_TRUE(LoadHuggingFace(dir.path()).ok());
 }
 
 }  // namespace

@@ -74,7 +74,9 @@ Result<SafetensorsFile> SafetensorsFile::Parse(ByteSpan bytes,
                      std::to_string(end - begin) + " bytes");
     }
     if (end > data.size()) {
-      return corrupt(what + " ends beyond the file: the file is cut off");
+      return corrupt(what +
+                     " ends beyond the file: the file is cut off; "
+                     "download it again");
     }
     position = end;
     file.tensors_.push_back({std::move(entry.name), entry.type,
