@@ -5,11 +5,7 @@
 
 namespace hearth {
 
-bool EngineParts::IsEnd(std::int32_t id) const {
-  return tokenizer->IsEnd(id) ||
-         std::find(model.eos_ids.begin(), model.eos_ids.end(), id) !=
-             model.eos_ids.end();
-}
+bool EngineParts::IsEnd(std::int32_t id) const { return tokenizer->IsEnd(id); }
 
 Result<std::unique_ptr<KvSequence>> EngineParts::NewSequence() const {
   if (options.kv_growth == KvGrowth::kConcat) {

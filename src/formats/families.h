@@ -1,7 +1,7 @@
 // The model families. A family is a description: what its forward pass is, what
 // each file format calls its tensors, and two readers for the settings that are
-// its own. Each lives in families/<name>.cc and is listed in families.cc;
-// adding one is one such file and one line.
+// its own. Each lives in families/<name>.cc, is declared in families/all.h and
+// listed in families.cc.
 #pragma once
 
 #include <span>

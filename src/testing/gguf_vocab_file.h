@@ -61,8 +61,6 @@ inline GgufVocab ReadGgufVocabForTest(ByteSpan bytes, std::string what) {
       vocab.bos = id();
     } else if (name == "eos_token_id") {
       vocab.eos = id();
-    } else if (name == "eot_token_id") {
-      vocab.eot = id();
     } else if (name == "unknown_token_id") {
       vocab.unk = id();
     } else {

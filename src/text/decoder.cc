@@ -1,5 +1,7 @@
 #include "text/decoder.h"
 
+#include <utility>
+
 #include "text/unicode/byte_alphabet.h"
 #include "text/unicode/normalizer.h"
 
@@ -62,6 +64,11 @@ void Decoder::Append(const Vocab& vocab, std::uint32_t id, bool at_start,
   } else {
     text = vocab.Text(id);
   }
+  AppendText(std::move(text), at_start, out);
+}
+
+void Decoder::AppendText(std::string text, bool at_start,
+                         std::string& out) const {
   for (const Runnable& runnable : steps_) {
     const Step& step = runnable.step;
     if (runnable.whole_text && !at_start) continue;

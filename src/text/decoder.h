@@ -29,6 +29,8 @@ class Decoder {
   // Appends what piece `id` gives. REQUIRES: id < vocab.size().
   void Append(const Vocab& vocab, std::uint32_t id, bool at_start,
               std::string& out) const;
+  // The same for the text of a piece.
+  void AppendText(std::string text, bool at_start, std::string& out) const;
 
  private:
   struct Runnable {

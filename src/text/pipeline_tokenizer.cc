@@ -3,7 +3,6 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <array>
 
 #include "text/fingerprint.h"
 #include "text/unicode/byte_alphabet.h"
@@ -14,51 +13,20 @@ namespace {
 constexpr std::string_view kMark = "\xE2\x96\x81";  // "▁", a space in pieces
 constexpr std::size_t kIdleMax = 4;
 
-// Spellings after which an answer is over, whatever eos is.
-constexpr std::array<std::string_view, 18> kEndSpellings = {
-    "<|eot_id|>",
-    "<|im_end|>",
-    "<|end|>",
-    "<|return|>",
-    "<|call|>",
-    "<|calls|>",
-    "<|flush|>",
-    "<end_of_turn>",
-    "<|endoftext|>",
-    "<|eom_id|>",
-    "<EOT>",
-    "_<EOT>",
-    "<|end_of_text|>",
-    "<end_of_utterance>",
-    "<|eot|>",
-    "<|end_of_turn|>",
-    "<|endofassistant|>",
-    "<\xEF\xBD\x9C"
-    "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>"};
-
-bool Holds(const TokenizerSpec& spec, std::string_view content) {
-  return std::any_of(
-      spec.added.begin(), spec.added.end(),
-      [&](const AddedToken& token) { return token.content == content; });
+// The text that a normalizer puts in front of everything, when `rewritten`
+// begins with it. A normalized token is then found with the mark of the blank
+// before it ("\xE2\x96\x81<tool>"), takes that along, and must give it back.
+std::string_view BlankTaken(const std::vector<Step>& normalizers,
+                            std::string_view rewritten) {
+  for (const Step& step : normalizers) {
+    if (step.kind == StepKind::kPrepend && rewritten.starts_with(step.text)) {
+      return step.text;
+    }
+  }
+  return {};
 }
 
 }  // namespace
-
-void FindEnds(TokenizerSpec& spec) {
-  if (spec.eos) spec.ends.push_back(*spec.eos);
-  // In the harmony format <|end|> ends a message, not the answer.
-  const bool harmony = Holds(spec, "<|return|>") && Holds(spec, "<|call|>");
-  for (const AddedToken& token : spec.added) {
-    if (!token.special || (harmony && token.content == "<|end|>")) continue;
-    if (std::find(kEndSpellings.begin(), kEndSpellings.end(), token.content) !=
-        kEndSpellings.end()) {
-      spec.ends.push_back(token.id);
-    }
-  }
-  std::sort(spec.ends.begin(), spec.ends.end());
-  spec.ends.erase(std::unique(spec.ends.begin(), spec.ends.end()),
-                  spec.ends.end());
-}
 
 // Lends a scratch to one Encode; several threads get several.
 class PipelineTokenizer::Lease {
@@ -145,6 +113,11 @@ Result<std::unique_ptr<PipelineTokenizer>> PipelineTokenizer::Make(
     if (token.normalized) {
       HEARTH_ASSIGN(rewritten,
                     made->normalizer_.Apply(token.content, storage, regex));
+    }
+    const std::string_view blank = BlankTaken(spec.normalizers, rewritten);
+    if (token.normalized && !blank.empty() &&
+        !token.content.starts_with(blank)) {
+      made->with_blank_.emplace(token.id, std::string(blank) + token.content);
     }
     raw.push_back(token.normalized ? std::string() : token.content);
     normalized.emplace_back(token.normalized ? rewritten : std::string_view());
@@ -266,6 +239,15 @@ void PipelineTokenizer::EncodeCut(std::string_view piece, Scratch& scratch,
   }
 }
 
+void PipelineTokenizer::AddEnds(std::span<const std::int32_t> ids) {
+  for (const std::int32_t id : ids) {
+    if (id >= 0 && id < vocab_size()) spec_.ends.push_back(id);
+  }
+  std::sort(spec_.ends.begin(), spec_.ends.end());
+  spec_.ends.erase(std::unique(spec_.ends.begin(), spec_.ends.end()),
+                   spec_.ends.end());
+}
+
 bool PipelineTokenizer::IsSpecial(std::int32_t id) const {
   return id >= 0 && id < vocab_size() &&
          (spec_.bpe.vocab.flags[static_cast<std::size_t>(id)] &
@@ -302,6 +284,10 @@ std::optional<std::int32_t> PipelineTokenizer::FindPiece(
 void PipelineTokenizer::AppendBytes(std::int32_t id, bool at_start,
                                     std::string& out) const {
   if (id < 0 || id >= vocab_size()) return;
+  if (const auto it = with_blank_.find(id); it != with_blank_.end()) {
+    decoder_.AppendText(it->second, at_start, out);
+    return;
+  }
   decoder_.Append(spec_.bpe.vocab, static_cast<std::uint32_t>(id), at_start,
                   out);
 }

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "hearth/result.h"
@@ -33,10 +34,6 @@ struct TokenizerSpec {
   std::vector<std::int32_t> ends;  // ascending, without repeats
 };
 
-// Adds eos and the well-known end-of-turn tokens among `spec.added` to
-// spec.ends.
-void FindEnds(TokenizerSpec& spec);
-
 class PipelineTokenizer final : public Tokenizer {
  public:
   // kCorrupt when an id of `spec` is outside its vocabulary; errors of the
@@ -54,6 +51,7 @@ class PipelineTokenizer final : public Tokenizer {
   std::optional<std::int32_t> bos_id() const override { return spec_.bos; }
   std::optional<std::int32_t> eos_id() const override { return spec_.eos; }
   std::span<const std::int32_t> end_ids() const override { return spec_.ends; }
+  void AddEnds(std::span<const std::int32_t> ids) override;
   bool IsSpecial(std::int32_t id) const override;
   std::string Piece(std::int32_t id) const override;
   std::optional<std::int32_t> FindPiece(std::string_view piece) const override;
@@ -90,6 +88,8 @@ class PipelineTokenizer final : public Tokenizer {
   PreTokenizer pre_tokenizer_;
   Decoder decoder_;
   AddedTokenFinder raw_added_, normalized_added_;
+  // Added tokens that take the blank before them along, as they are decoded.
+  std::unordered_map<std::int32_t, std::string> with_blank_;
   bool pieces_are_spelled_ = false;
   // No piece goes on past a "▁" that follows another character, so text may be
   // cut there without changing its ids (and words become short and cacheable).

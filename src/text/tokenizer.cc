@@ -20,7 +20,13 @@ class ByteTokenizer final : public Tokenizer {
   std::int32_t vocab_size() const override { return 256; }
   std::optional<std::int32_t> bos_id() const override { return std::nullopt; }
   std::optional<std::int32_t> eos_id() const override { return std::nullopt; }
-  std::span<const std::int32_t> end_ids() const override { return {}; }
+  std::span<const std::int32_t> end_ids() const override { return ends_; }
+  void AddEnds(std::span<const std::int32_t> ids) override {
+    for (const std::int32_t id : ids) {
+      if (id >= 0 && id < 256) ends_.push_back(id);
+    }
+    std::sort(ends_.begin(), ends_.end());
+  }
   bool IsSpecial(std::int32_t) const override { return false; }
 
   std::string Piece(std::int32_t id) const override { return TokenBytes(id); }
@@ -38,6 +44,9 @@ class ByteTokenizer final : public Tokenizer {
   Digest Fingerprint() const override {
     return Sha256().Field("hearth tokenizer: bytes 1").Finish();
   }
+
+ private:
+  std::vector<std::int32_t> ends_;
 };
 
 }  // namespace

@@ -51,6 +51,10 @@ class Tokenizer {
   // Every id after which an answer is over, ascending. Holds eos_id().
   virtual std::span<const std::int32_t> end_ids() const = 0;
   bool IsEnd(std::int32_t id) const;
+  // More of them, which the model's configuration names; ids outside the
+  // vocabulary are left out. Before the tokenizer is shared: the one change
+  // that it may see.
+  virtual void AddEnds(std::span<const std::int32_t> ids) = 0;
 
   // True for control tokens: BOS, turn markers and their kind.
   virtual bool IsSpecial(std::int32_t id) const = 0;

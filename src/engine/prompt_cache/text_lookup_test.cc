@@ -22,6 +22,7 @@ class PairTokenizer final : public Tokenizer {
   std::optional<std::int32_t> bos_id() const override { return std::nullopt; }
   std::optional<std::int32_t> eos_id() const override { return std::nullopt; }
   std::span<const std::int32_t> end_ids() const override { return {}; }
+  void AddEnds(std::span<const std::int32_t>) override {}
   bool IsSpecial(std::int32_t id) const override { return id >= kSpecialAb; }
   std::string Piece(std::int32_t id) const override {
     static const char* const kPieces[] = {"a",  "b",  "aa", "ab",

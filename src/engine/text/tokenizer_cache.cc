@@ -46,13 +46,18 @@ Result<std::unique_ptr<Tokenizer>> MakeTokenizerCached(
   if (auto file = MappedFile::Open(path, /*follow_links=*/false); file.ok()) {
     const auto backing = std::make_shared<MappedFile>(std::move(*file));
     auto compiled = FromCompiled(backing->bytes(), *source, path, backing);
-    if (compiled.ok()) return compiled;
+    if (compiled.ok()) {
+      (*compiled)->AddEnds(model.eos_ids);
+      return compiled;
+    }
   }
-  HEARTH_ASSIGN(auto tokenizer, MakeTokenizer(model));
+  HEARTH_ASSIGN(auto tokenizer, ReadTokenizer(model));
   const auto compiled = CompileTokenizer(*tokenizer, *source);
   if (compiled.ok() && MakeDirectories(directory).ok()) {
     (void)WriteFileAtomically(path, ByteSpan(*compiled));
   }
+  // Not compiled: the stamps do not cover the files that name them.
+  tokenizer->AddEnds(model.eos_ids);
   return tokenizer;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "formats/file_kind.h"
 #include "formats/gguf/gguf.h"
 #include "text/gguf/gguf_vocab.h"
 #include "text/json/tokenizer_json.h"
@@ -46,8 +47,6 @@ Result<std::unique_ptr<Tokenizer>> MakeFromGguf(const GgufFile& gguf) {
   }
   HEARTH_ASSIGN(vocab.bos, OptionalId(gguf, "tokenizer.ggml.bos_token_id"));
   HEARTH_ASSIGN(vocab.eos, OptionalId(gguf, "tokenizer.ggml.eos_token_id"));
-  HEARTH_ASSIGN(vocab.eot, OptionalId(gguf, "tokenizer.ggml.eot_token_id"));
-  HEARTH_ASSIGN(vocab.eom, OptionalId(gguf, "tokenizer.ggml.eom_token_id"));
   HEARTH_ASSIGN(vocab.unk, OptionalId(gguf, "tokenizer.ggml.unknown_token_id"));
   HEARTH_ASSIGN(vocab.pad, OptionalId(gguf, "tokenizer.ggml.padding_token_id"));
   HEARTH_ASSIGN(vocab.add_bos,
@@ -99,6 +98,7 @@ class Codec final : public TextCodec {
 Result<std::unique_ptr<Tokenizer>> MakeTokenizerFromJsonFile(
     const std::string& path) {
   HEARTH_ASSIGN(const MappedFile file, MappedFile::Open(path));
+  HEARTH_TRY(RefuseDownloadAccident(file.bytes(), path));
   const auto directory = std::filesystem::path(path).parent_path();
   auto config =
       ReadTextFile((directory / "tokenizer_config.json").string(), 16 << 20);
@@ -110,6 +110,12 @@ Result<std::unique_ptr<Tokenizer>> MakeTokenizerFromJsonFile(
 }
 
 Result<std::unique_ptr<Tokenizer>> MakeTokenizer(const LoadedModel& model) {
+  HEARTH_ASSIGN(auto tokenizer, ReadTokenizer(model));
+  tokenizer->AddEnds(model.eos_ids);
+  return tokenizer;
+}
+
+Result<std::unique_ptr<Tokenizer>> ReadTokenizer(const LoadedModel& model) {
   switch (model.tokenizer_source) {
     case TokenizerSource::kBytes:
       return MakeByteTokenizer();

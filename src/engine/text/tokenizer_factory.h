@@ -11,9 +11,14 @@
 
 namespace hearth {
 
+// The tokenizer, with the end tokens of the model's configuration among its
+// own: its IsEnd is the one place that knows when an answer is over.
 // Errors name the file that is missing or wrong; a tokenizer that fails to load
 // is never replaced by another.
 Result<std::unique_ptr<Tokenizer>> MakeTokenizer(const LoadedModel& model);
+
+// As its own files have it, without those of the model's configuration.
+Result<std::unique_ptr<Tokenizer>> ReadTokenizer(const LoadedModel& model);
 
 // From a tokenizer.json; a tokenizer_config.json beside it is read too.
 Result<std::unique_ptr<Tokenizer>> MakeTokenizerFromJsonFile(

@@ -20,7 +20,7 @@
 
 namespace hearth {
 
-inline constexpr std::uint32_t kCompiledVersion = 1;
+inline constexpr std::uint32_t kCompiledVersion = 2;
 
 // The usual name of a source: SHA-256 over both texts.
 Digest TokenizerSource(std::string_view tokenizer_json,

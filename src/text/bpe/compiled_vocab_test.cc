@@ -12,8 +12,7 @@ namespace hearth {
 namespace {
 
 std::unique_ptr<Tokenizer> Load(const std::string& name) {
-  const std::string path =
-      std::string(HEARTH_TEST_DATA) + "/tokenizers/" + name + ".json";
+  const std::string path = HEARTH_TEST_DATA "/tokenizers/" + name + ".json";
   return LoadTokenizerJson(ReadTextFile(path).value(), "", name).value();
 }
 

@@ -2,21 +2,13 @@
 
 #include <array>
 
+#include "text/split/split_patterns.h"
+
 namespace hearth {
 namespace {
 
 using Pattern = std::string_view;
 
-constexpr Pattern kGpt2Words =
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-constexpr Pattern kCl100k =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr Pattern kQwen =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr Pattern kO200kWords =
-    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr Pattern kTekkenWords =
-    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr Pattern kThreeDigits = "[0-9][0-9][0-9]";
 constexpr Pattern kCjkV3 = "[\u4E00-\u9FA5\u3040-\u309F\u30A0-\u30FF]+";
 constexpr Pattern kCjkOld = "[\u4E00-\u9FA5\u0800-\u4E00\uAC00-\uD7FF]+";
@@ -47,16 +39,16 @@ constexpr Pattern kDeepSeekLlmMarks =
 constexpr Pattern kBloomWords =
     " ?[^(\\s|.,!?\u2026\u3002\uFF0C\u3001\u0964\u06D4\u060C)]+";
 
-constexpr std::array kGpt2 = {kGpt2Words};
-constexpr std::array kDefault = {Pattern(R"([\p{P}\$\+<=>\^~\|]+)"), kGpt2Words,
+constexpr std::array kGpt2 = {kGpt2Text};
+constexpr std::array kDefault = {Pattern(R"([\p{P}\$\+<=>\^~\|]+)"), kGpt2Text,
                                  Pattern("\\p{N}+"), kThreeDigits};
-constexpr std::array kFalcon = {Pattern(R"([\p{P}\$\+<=>\^~\|`]+)"), kGpt2Words,
+constexpr std::array kFalcon = {Pattern(R"([\p{P}\$\+<=>\^~\|`]+)"), kGpt2Text,
                                 kThreeDigits};
-constexpr std::array kStarCoder = {Pattern("\\p{N}"), kGpt2Words};
-constexpr std::array kLlama3 = {kCl100k};
-constexpr std::array kQwen2 = {kQwen};
-constexpr std::array kO200k = {kO200kWords};
-constexpr std::array kTekken = {kTekkenWords};
+constexpr std::array kStarCoder = {Pattern("\\p{N}"), kGpt2Text};
+constexpr std::array kLlama3 = {kCl100kText};
+constexpr std::array kQwen2 = {kCl100kDigitText};
+constexpr std::array kO200k = {kO200kText};
+constexpr std::array kTekken = {kTekkenText};
 constexpr std::array kDeepSeekLlm = {Pattern("[\\r\\n]"),
                                      kDeepSeekLlmLetters,
                                      kDeepSeekLlmMarks,

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "text/bpe/merge_reader.h"
+#include "text/end_tokens.h"
 #include "text/gguf/gguf_pre.h"
 #include "text/gguf/gguf_vocab.h"
 #include "text/pipeline_tokenizer.h"
@@ -66,6 +67,20 @@ std::uint8_t PlainFlags(GgufTokenType type) {
   }
 }
 
+// Some writers give the end tokens of chats the type of plain pieces, and their
+// models would be prompted in pieces and never stop. They are control tokens
+// whatever the file says. Empty: all pieces are plain.
+std::vector<std::int32_t> CorrectedTypes(const GgufVocab& vocab) {
+  std::vector<std::int32_t> types = vocab.token_types;
+  for (std::size_t id = 0; id < vocab.tokens.size(); ++id) {
+    if (!EndsAnswers(vocab.tokens[id])) continue;
+    types.resize(vocab.tokens.size(),
+                 static_cast<std::int32_t>(GgufTokenType::kNormal));
+    types[id] = static_cast<std::int32_t>(GgufTokenType::kControl);
+  }
+  return types;
+}
+
 // Control, unknown and user-defined pieces are looked for in the text itself.
 void CollectAdded(const GgufVocab& vocab, TokenizerSpec& spec) {
   const std::string name = LowerAscii(vocab.general_name);
@@ -95,12 +110,6 @@ void AddSurrounding(const GgufVocab& vocab, bool bos_default,
   if (vocab.add_eos.value_or(false) && spec.eos) {
     spec.after.push_back(*spec.eos);
   }
-}
-
-void AddEnds(const GgufVocab& vocab, TokenizerSpec& spec) {
-  if (vocab.eot) spec.ends.push_back(*vocab.eot);
-  if (vocab.eom) spec.ends.push_back(*vocab.eom);
-  FindEnds(spec);
 }
 
 Result<void> ReadSentencePiece(const GgufVocab& vocab, TokenizerSpec& spec) {
@@ -214,22 +223,25 @@ Result<void> ReadByteLevel(const GgufVocab& vocab, TokenizerSpec& spec) {
 
 }  // namespace
 
-Result<std::unique_ptr<Tokenizer>> MakeGgufTokenizer(const GgufVocab& vocab) {
+Result<std::unique_ptr<Tokenizer>> MakeGgufTokenizer(const GgufVocab& given) {
   TokenizerSpec spec;
-  HEARTH_TRY(CheckSizes(vocab));
+  HEARTH_TRY(CheckSizes(given));
+  GgufVocab vocab = given;
+  vocab.token_types = CorrectedTypes(given);
   CollectAdded(vocab, spec);
   if (vocab.model == "llama") {
     spec.kind = "sentencepiece-style BPE";
     HEARTH_TRY(ReadSentencePiece(vocab, spec));
   } else if (vocab.model == "gpt2") {
-    spec.kind = "byte-level BPE";
+    spec.kind = vocab.pre.empty() ? "byte-level BPE, pre-tokenizer not named"
+                                  : "byte-level BPE";
     HEARTH_TRY(ReadByteLevel(vocab, spec));
   } else {
     return Error{Code::kUnsupported,
                  vocab.what + ": tokenizer.ggml.model \"" + vocab.model +
                      "\" is not supported (llama and gpt2 are)"};
   }
-  AddEnds(vocab, spec);
+  FindEnds(spec);
   HEARTH_ASSIGN(auto made,
                 PipelineTokenizer::Make(std::move(spec), vocab.what));
   return std::unique_ptr<Tokenizer>(std::move(made));

@@ -115,10 +115,34 @@ TEST(GgufTokenizer, ControlPiecesNeedAskingUserPiecesDoNot) {
 
 TEST(GgufTokenizer, EndIdsHoldEosEotAndKnownMarkers) {
   Strings s = SentencePiece();
-  s.vocab.eot = 266;
   const auto made = MakeGgufTokenizer(s.Views()).value();
-  EXPECT_TRUE(made->IsEnd(2) && made->IsEnd(265) && made->IsEnd(266));
+  EXPECT_EQ(Ids(made->end_ids().begin(), made->end_ids().end()), (Ids{2, 265}));
+  made->AddEnds(Ids{266, 2, -1, 99999});
+  EXPECT_EQ(Ids(made->end_ids().begin(), made->end_ids().end()),
+            (Ids{2, 265, 266}));
+  EXPECT_TRUE(made->IsEnd(266));
   EXPECT_FALSE(made->IsEnd(1));
+}
+
+// As in files whose writer took the tokens of chats for plain pieces.
+TEST(GgufTokenizer, EndTokensAreControlTokensWhateverTheFileSays) {
+  for (const int type : {kNormal, kUser, kControl}) {
+    Strings s = SentencePiece();
+    s.vocab.add_space_prefix = false;
+    s.vocab.token_types[265] = type;
+    const auto made = MakeGgufTokenizer(s.Views()).value();
+    EXPECT_TRUE(made->IsEnd(265)) << type;
+    EXPECT_TRUE(made->IsSpecial(265)) << type;
+    EXPECT_EQ(Encode(s, "a<|im_end|>", {.add_special = false}), (Ids{260, 265}))
+        << type;
+  }
+  Strings s = ByteLevel("gpt-2");
+  for (const char* end : {"[EOS]", "[EOT]", "<eos>", "<turn|>"}) {
+    s.tokens[259] = end;
+    EXPECT_TRUE(MakeGgufTokenizer(s.Views()).value()->IsEnd(259)) << end;
+  }
+  s.tokens[259] = "</s>";
+  EXPECT_FALSE(MakeGgufTokenizer(s.Views()).value()->IsEnd(259));
 }
 
 TEST(GgufTokenizer, Phi3MarkersTakeTheWhiteSpaceBehindThem) {
@@ -194,6 +218,13 @@ TEST(GgufTokenizer, EveryNamedPreTokenizerLoadsAndKeepsText) {
   }
 }
 
+TEST(GgufTokenizer, AMissingPreTokenizerIsSaid) {
+  Strings unnamed = ByteLevel(""), named = ByteLevel("default");
+  EXPECT_EQ(MakeGgufTokenizer(unnamed.Views()).value()->kind(),
+            "byte-level BPE, pre-tokenizer not named");
+  EXPECT_EQ(MakeGgufTokenizer(named.Views()).value()->kind(), "byte-level BPE");
+}
+
 TEST(GgufTokenizer, HostileTextTakesLinearTimeWithEveryPattern) {
   for (const char* pre : {"default", "falcon", "deepseek-llm", "deepseek-coder",
                           "deepseek-v3", "bloom", "viking", "starcoder"}) {
@@ -227,7 +258,6 @@ TEST(GgufTokenizer, FaultsAreNamed) {
       {Code::kCorrupt, "merges[0]", [](Strings& s) { s.merges[0] = "a c"; }},
       {Code::kCorrupt, "bos id", [](Strings& s) { s.vocab.bos = 99999; }},
       {Code::kCorrupt, "eos id", [](Strings& s) { s.vocab.eos = -7; }},
-      {Code::kCorrupt, "end token id", [](Strings& s) { s.vocab.eot = 99999; }},
   };
   for (const Fault& fault : faults) {
     Strings s = ByteLevel("gpt-2");

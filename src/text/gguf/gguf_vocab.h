@@ -43,7 +43,7 @@ struct GgufVocab {
   std::vector<float> scores;              // tokenizer.ggml.scores
   std::vector<std::int32_t> token_types;  // tokenizer.ggml.token_type
   std::vector<std::string_view> merges;   // tokenizer.ggml.merges, "a b"
-  std::optional<std::int32_t> bos, eos, eot, eom, unk, pad;  // *_token_id
+  std::optional<std::int32_t> bos, eos, unk, pad;  // *_token_id
   std::optional<bool> add_bos;           // tokenizer.ggml.add_bos_token
   std::optional<bool> add_eos;           // tokenizer.ggml.add_eos_token
   std::optional<bool> add_space_prefix;  // tokenizer.ggml.add_space_prefix

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "text/bpe/merge_reader.h"
+#include "text/end_tokens.h"
 #include "text/json/tokenizer_json_steps.h"
 #include "text/pipeline_tokenizer.h"
 #include "text/unicode/byte_alphabet.h"

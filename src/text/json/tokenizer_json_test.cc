@@ -15,8 +15,7 @@ namespace {
 using Ids = std::vector<std::int32_t>;
 
 std::string Data(const std::string& name) {
-  return ReadTextFile(std::string(HEARTH_TEST_DATA) + "/tokenizers/" + name)
-      .value();
+  return ReadTextFile(HEARTH_TEST_DATA "/tokenizers/" + name).value();
 }
 
 std::unique_ptr<Tokenizer> Load(const std::string& name) {
@@ -366,6 +365,30 @@ TEST(ByteTokenizer, IdsAreBytes) {
   StreamDecoder stream(*bytes);
   EXPECT_EQ(stream.Push(0xC3), "");
   EXPECT_EQ(stream.Push(0xA9), "\xC3\xA9");
+}
+
+// As add_tokens() of the reference library leaves them on Llama and Mistral.
+TEST(TokenizerJson, BlankBeforeANormalizedAddedTokenComesBack) {
+  const auto made = LoadTokenizerJson(
+      R"({"normalizer":{"type":"Sequence","normalizers":[
+            {"type":"Prepend","prepend":"\u2581"},
+            {"type":"Replace","pattern":{"String":" "},"content":"\u2581"}]},
+          "decoder":{"type":"Sequence","decoders":[
+            {"type":"Replace","pattern":{"String":"\u2581"},"content":" "},
+            {"type":"Fuse"},
+            {"type":"Strip","content":" ","start":1,"stop":0}]},
+          "added_tokens":[{"id":5,"content":"<tool>","single_word":false,
+            "lstrip":false,"rstrip":false,"normalized":true,"special":false}],
+          "model":{"type":"BPE","vocab":{"a":0,"b":1,"\u2581":2,
+            "\u2581a":3,"\u2581b":4},
+            "merges":["\u2581 a","\u2581 b"]}})",
+      "", "t");
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  const Ids ids = Encode(**made, "a <tool> b", {.add_special = false});
+  EXPECT_EQ(ids, (Ids{3, 5, 4}));
+  EXPECT_EQ((*made)->Decode(ids), "a <tool> b");
+  EXPECT_EQ((*made)->Decode(Ids{5, 4}), "<tool> b");
+  EXPECT_EQ((*made)->Piece(5), "<tool>");
 }
 
 }  // namespace

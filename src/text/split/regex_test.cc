@@ -49,14 +49,18 @@ TEST(Regex, ExponentialPatternEndsWithAnError) {
   const auto regex = Regex::Compile("(a+)+b", "t");
   ASSERT_TRUE(regex.ok());
   RegexScratch scratch;
-  const auto match = regex->Find(std::string(40, 'a') + "c", 0, scratch);
+  std::string text(40, 'a');
+  text += "c";
+  const auto match = regex->Find(text, 0, scratch);
   // Either an engine that sees there is no b, or a step limit.
   if (!match.ok()) {
     EXPECT_EQ(match.error().code, Code::kResourceFull);
   }
   const auto open = Regex::Compile("(?:a|a)*(?:a|a)*(?:a|a)*c", "t");
   ASSERT_TRUE(open.ok());
-  const auto slow = open->Find(std::string(3000, 'a') + "bc", 0, scratch);
+  text.assign(3000, 'a');
+  text += "bc";
+  const auto slow = open->Find(text, 0, scratch);
   EXPECT_TRUE(slow.ok() || slow.error().code == Code::kResourceFull);
 }
 

@@ -44,8 +44,6 @@ int HexDigit(char c) {
 
 }  // namespace
 
-char32_t ByteToAlphabet(unsigned char byte) { return kForward[byte]; }
-
 void AppendSpelled(std::string& out, std::string_view bytes) {
   for (const char c : bytes) {
     AppendUtf8(out, kForward[static_cast<unsigned char>(c)]);

@@ -10,9 +10,6 @@
 
 namespace hearth {
 
-// The character that stands for a byte: U+0021..U+0143.
-char32_t ByteToAlphabet(unsigned char byte);
-
 // Appends the spelling of `bytes`.
 void AppendSpelled(std::string& out, std::string_view bytes);
 
