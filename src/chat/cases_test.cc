@@ -13,8 +13,7 @@ namespace hearth {
 namespace {
 
 OrderedJson ReadCases(const std::string& file) {
-  std::ifstream in(std::string(HEARTH_TEST_DATA) + "/chat/" + file,
-                   std::ios::binary);
+  std::ifstream in(HEARTH_TEST_DATA "/chat/" + file, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(in)), {});
   Result<OrderedJson> json = ParseOrderedJson(text, file);
   EXPECT_TRUE(json.ok()) << file;

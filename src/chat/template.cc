@@ -36,10 +36,11 @@ Result<Value> ToValue(const OrderedJson& json, int depth,
       return Value::Int(json.get<std::int64_t>());
     case OrderedJson::value_t::number_unsigned:
       if (json.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)) {
-        return Error{Code::kUnsupported,
-                     what + ": an integer does not fit into 64 bits"};
+        return Value::BigInt(std::to_string(json.get<std::uint64_t>()));
       }
       return Value::Int(json.get<std::int64_t>());
+    case OrderedJson::value_t::binary:
+      return Value::BigInt(DigitsOf(json));
     case OrderedJson::value_t::number_float:
       return Value::Float(json.get<double>());
     case OrderedJson::value_t::string:
@@ -81,23 +82,6 @@ void AddToken(const char* name, const std::optional<std::string>& token,
 }
 
 }  // namespace
-
-Result<OrderedJson> ParseOrderedJson(std::string_view text,
-                                     const std::string& what) {
-  const int depth_max = ChatTemplateLimits().value_depth_max;
-  bool too_deep = false;
-  const auto watch = [&](int depth, OrderedJson::parse_event_t, OrderedJson&) {
-    if (depth > depth_max) too_deep = true;
-    return !too_deep;
-  };
-  OrderedJson value =
-      OrderedJson::parse(text, watch, /*allow_exceptions=*/false);
-  if (too_deep) return Error{Code::kCorrupt, what + ": JSON nests too deep"};
-  if (value.is_discarded()) {
-    return Error{Code::kCorrupt, what + ": not valid JSON"};
-  }
-  return value;
-}
 
 Result<ChatTemplate> ChatTemplate::Parse(std::string source, std::string name,
                                          const ChatTemplateLimits& limits) {

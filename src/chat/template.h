@@ -18,7 +18,6 @@
 
 #include <chrono>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,16 +25,10 @@
 
 #include "chat/jinja/limits.h"
 #include "chat/jinja/parse/dialect.h"
+#include "chat/ordered_json.h"
 #include "hearth/result.h"
 
 namespace hearth {
-
-// Templates print objects, so their keys keep the order they came in.
-using OrderedJson = nlohmann::ordered_json;
-
-// kCorrupt when `text` is not JSON or nests deeper than a template may see.
-Result<OrderedJson> ParseOrderedJson(std::string_view text,
-                                     const std::string& what);
 
 // The wall clock, without a time zone, as templates see it.
 std::chrono::local_seconds LocalNow();

@@ -174,5 +174,29 @@ TEST(ParseOrderedJson, RefusesDeepAndBrokenText) {
   EXPECT_FALSE(ParseOrderedJson("{", "x").ok());
 }
 
+TEST(ChatTemplate, IntegersOfAnySizeKeepTheirDigits) {
+  const OrderedJson messages =
+      ParseOrderedJson(R"([{"role":"user","content":"x",
+        "n":[1000000000000000000000,18446744073709551616,
+             18446744073709551615,-9223372036854775809,
+             9223372036854775807,1e21]}])",
+                       "m")
+          .value();
+  const auto render = [&](const std::string& source) {
+    const auto text = MustParse(source).Render(messages, nullptr, {});
+    return text.ok() ? *text : "error: " + text.error().message;
+  };
+  EXPECT_EQ(render("{{ messages[0].n | tojson }}"),
+            "[1000000000000000000000, 18446744073709551616, "
+            "18446744073709551615, -9223372036854775809, "
+            "9223372036854775807, 1e+21]");
+  EXPECT_EQ(render("{{ messages[0].n[0] }} {{ messages[0].n[0] is integer }} "
+                   "{{ messages[0].n[0] == messages[0].n[0] }} "
+                   "{{ messages[0].n[0] == messages[0].n[1] }} "
+                   "{{ messages[0].n[0] is number }}"),
+            "1000000000000000000000 True True False True");
+  EXPECT_EQ(render("{{ messages[0].n[1] + 1 }}").rfind("error: ", 0), 0u);
+}
+
 }  // namespace
 }  // namespace hearth

@@ -21,9 +21,11 @@ Result<Value> Check(Vm&, const Value& self, const Args& args) {
 bool IsTrue(const Value& v) { return v.Is(Kind::kBool) && v.bool_value(); }
 bool IsFalse(const Value& v) { return v.Is(Kind::kBool) && !v.bool_value(); }
 bool IsBoolean(const Value& v) { return v.Is(Kind::kBool); }
-bool IsInteger(const Value& v) { return v.Is(Kind::kInt); }
+bool IsInteger(const Value& v) {
+  return v.Is(Kind::kInt) || v.Is(Kind::kBigInt);
+}
 bool IsFloat(const Value& v) { return v.Is(Kind::kFloat); }
-bool IsNumber(const Value& v) { return v.IsNumber(); }
+bool IsNumber(const Value& v) { return v.IsNumber() || v.Is(Kind::kBigInt); }
 bool IsString(const Value& v) { return v.IsString(); }
 bool IsMapping(const Value& v) { return v.IsDict(); }
 bool IsNone(const Value& v) { return v.IsNone(); }

@@ -81,6 +81,7 @@ Result<bool> Equal(Vm& vm, const Value& left, const Value& right) {
     case Kind::kNone:
       return true;
     case Kind::kString:
+    case Kind::kBigInt:
       HEARTH_TRY(vm.budget().Touch(left.text().size()));
       return left.text() == right.text();
     case Kind::kList:

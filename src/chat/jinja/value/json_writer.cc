@@ -109,6 +109,8 @@ class Writer {
         return value.bool_value() ? "true" : "false";
       case Kind::kInt:
         return std::to_string(value.int_value());
+      case Kind::kBigInt:
+        return value.text();
       case Kind::kFloat: {
         const double d = value.float_value();
         if (std::isnan(d)) return "NaN";

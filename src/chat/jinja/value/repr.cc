@@ -107,6 +107,9 @@ Result<void> AppendRepr(Vm& vm, const Value& value, std::string* out) {
     case Kind::kInt:
       *out += std::to_string(value.int_value());
       return {};
+    case Kind::kBigInt:
+      *out += value.text();
+      return {};
     case Kind::kFloat:
       *out += FloatText(value.float_value());
       return {};

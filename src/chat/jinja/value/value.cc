@@ -42,6 +42,12 @@ Value Value::Int(std::int64_t i) {
   return v;
 }
 
+Value Value::BigInt(std::string digits) {
+  Value v = MakeString(std::move(digits), false);
+  v.kind_ = Kind::kBigInt;
+  return v;
+}
+
 Value Value::Float(double d) {
   Value v(Kind::kFloat);
   v.float_ = d;
@@ -93,6 +99,7 @@ const char* Value::TypeName() const {
     case Kind::kBool:
       return "bool";
     case Kind::kInt:
+    case Kind::kBigInt:
       return "int";
     case Kind::kFloat:
       return "float";
@@ -142,6 +149,9 @@ bool HashKey(const Value& key, std::string* out) {
     case Value::Kind::kBool:
     case Value::Kind::kInt:
       *out += 'i' + std::to_string(key.int_value());
+      return true;
+    case Value::Kind::kBigInt:
+      *out += 'i' + key.text();
       return true;
     case Value::Kind::kFloat: {
       const double d = key.float_value();

@@ -5,8 +5,9 @@
 // wants it; so lists and dicts cannot contain themselves, and their depth is
 // known when they are made.
 //
-// Strings are UTF-8 (text.h). Integers have 64 bits; what does not fit is an
-// Error, never a wrong number.
+// Strings are UTF-8 (text.h). Integers have 64 bits; larger ones that a
+// conversation brings along can be printed and compared, and computing with
+// them is an Error, never a wrong number.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +41,7 @@ class Value {
     kNone,
     kBool,
     kInt,
+    kBigInt,  // beyond 64 bits: its digits as a text
     kFloat,
     kString,
     kList,
@@ -55,6 +57,8 @@ class Value {
   static Value None() { return Value(Kind::kNone); }
   static Value Bool(bool b);
   static Value Int(std::int64_t i);
+  // `digits`: decimal, with a minus where it is negative, beyond 64 bits.
+  static Value BigInt(std::string digits);
   static Value Float(double d);
   static Value String(std::string text);
   // A string that |safe or |escape has marked as HTML.
