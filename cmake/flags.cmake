@@ -21,6 +21,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 reports overlaps of 2^63 bytes inside std::string (GCC bug 105651).
   target_compile_options(hearth_flags INTERFACE -Wno-restrict)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(hearth_flags INTERFACE -Wthread-safety)  # base/mutex.h
+endif()
 if(HEARTH_WERROR)
   target_compile_options(hearth_flags INTERFACE -Werror)
 endif()

@@ -52,6 +52,22 @@ TEST(Bench, ZeroLeavesAFigureOut) {
   EXPECT_EQ(json["decode_tokens_per_s"]["all"].size(), 1u);
 }
 
+TEST(Bench, SequencesTogetherComeWithTheirFloor) {
+  const Json json =
+      Bench(kStories260K + " --batch-sequences 1,3 --depth 20 --decode 2 -r 2");
+  EXPECT_GT(json["read_bytes_per_s"], 0.0);
+  ASSERT_EQ(json["rows"].size(), 4u);
+  for (const Json& row : json["rows"]) {
+    EXPECT_EQ(row["depth"], 20);
+    EXPECT_EQ(row["tokens_per_s"]["all"].size(), 2u);
+    EXPECT_GT(row["times_alone"], 0.0);
+    EXPECT_GT(row["floor_tokens_per_s"], 0.0);
+  }
+  EXPECT_EQ(json["rows"][0]["kv"], "fp16");
+  EXPECT_EQ(json["rows"][3]["kv"], "int8");
+  EXPECT_EQ(json["rows"][3]["sequences"], 3);
+}
+
 TEST(Bench, WarmStartComputesNothingTwice) {
   TempDir dir;
   const Json json = Bench("warm-start " + kStories260K +

@@ -153,7 +153,7 @@ TEST(Conversation, ModelWithoutATemplateIsRefusedWithTheRemedy) {
   const auto talk = OpenConversation(**engine, {});
   ASSERT_FALSE(talk.ok());
   EXPECT_EQ(talk.error().code, Code::kNotFound);
-  EXPECT_NE(talk.error().message.find("--template"), std::string::npos);
+  EXPECT_NE(talk.error().message.find("give one in a file"), std::string::npos);
 }
 
 TEST(Generate, StopTextEndsTheAnswerAndIsNeverShown) {
@@ -165,7 +165,10 @@ TEST(Generate, StopTextEndsTheAnswerAndIsNeverShown) {
     auto session = *(*engine)->NewSession();
     EXPECT_TRUE(session->Sync(ids, nullptr).ok());
     const auto report = session->Generate(
-        {.n_tokens_max = 80, .stop_text = stop, .sampling = {.temperature = 0}},
+        {.n_tokens_max = 80,
+         .stop_texts = stop.empty() ? std::vector<std::string>{}
+                                    : std::vector<std::string>{stop},
+         .sampling = {.temperature = 0}},
         [&](const Token& token) {
           streamed += token.text;
           return true;

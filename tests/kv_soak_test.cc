@@ -65,7 +65,7 @@ TEST_P(KvSoak, ASessionContinuesAsAFreshOneWould) {
         if (session->tokens().size() > 1) {
           const int n = random(1, static_cast<int>(session->tokens().size()));
           ASSERT_TRUE(session->Rewind(n).ok());
-          tokens.assign(session->tokens().begin(), session->tokens().end());
+          tokens = session->tokens();
         }
         break;
       case 2: {  // a fork goes on, the original is dropped, or the reverse
@@ -90,7 +90,7 @@ TEST_P(KvSoak, ASessionContinuesAsAFreshOneWould) {
       ASSERT_TRUE(expected.ok());
       ASSERT_EQ(report->token_ids, expected->token_ids) << "turn " << turn;
     }
-    tokens.assign(session->tokens().begin(), session->tokens().end());
+    tokens = session->tokens();
     if (kind.store && random(0, 2) == 0) session->Persist();
   }
 }

@@ -45,7 +45,7 @@ std::unique_ptr<Session> Synced(Engine& engine,
 }
 
 std::vector<std::int32_t> TokensOf(const Session& session) {
-  return {session.tokens().begin(), session.tokens().end()};
+  return session.tokens();
 }
 
 // A byte model of random weights, written to `dir`.
@@ -103,7 +103,7 @@ void ExpectSameAsPlain(Engine& plain, Engine& speculative,
     auto a = Synced(plain, ids);
     auto b = Synced(speculative, ids);
     GenerateOptions options = Greedy(n);
-    options.stop_text = stop_text;
+    if (!stop_text.empty()) options.stop_texts = {stop_text};
     expect_same(a->Generate(options, nullptr), b->Generate(options, nullptr));
     EXPECT_EQ(TokensOf(*a), TokensOf(*b));
     EXPECT_EQ(a->Usage().tokens, b->Usage().tokens);
@@ -389,7 +389,7 @@ TEST(Speculation, WhatCannotDraftIsRefusedWithTheReason) {
        "another model"},
       {{.model_path = tiny, .draft = dir.path() + "/none"}, "none"},
       {{.model_path = tiny, .draft = "prompt-lookup", .draft_tokens = 0},
-       "--draft-tokens"}};
+       "guesses in one step"}};
   for (const auto& c : cases) {
     const auto engine = Engine::Open(c.options);
     ASSERT_FALSE(engine.ok()) << c.says;

@@ -6,7 +6,16 @@
 //   (*session)->Sync(prompt_ids, {});
 //   (*session)->Generate({}, [](const hearth::Token& t) { ...; return true; });
 //
-// Threads  an Engine and its Sessions are used by one thread at a time.
+// Threads  an Engine may be used from several threads at once, a Session by one
+//          at a time (a second one is refused, kInvalidArgument; callbacks may
+//          use the session that called them). Sessions of one engine work side
+//          by side: forward steps take turns, everything else runs at the same
+//          time.
+// Blocking Open, InspectModel, Match and DrainSaves wait for files and the
+//          network; Sync, Step, Generation::Next, Generate, Rewind and
+//          Logits compute, and wait for their turn. Everything else returns at
+//          once; saving is done by a thread of the engine's own.
+// Lifetime a Session keeps what it needs of its Engine: either may go first.
 #pragma once
 
 #include <cstdint>
@@ -62,9 +71,19 @@ struct SyncReport {
   double prefill_ms = 0;              // computing what was not reused
 };
 
-struct Token {
+// The natural logarithm of a token's probability.
+struct TokenLogprob {
   std::int32_t id = 0;
-  std::string_view text;  // complete UTF-8 characters; may be empty
+  double logprob = 0;
+};
+
+struct Token {
+  std::int32_t id = 0;         // -1: text that was held back, at the end
+  std::string_view text = {};  // complete UTF-8 characters; may be empty
+  // As the model has it, before temperature and the other sampling options; 0
+  // unless GenerateOptions::logprobs.
+  double logprob = 0;
+  std::span<const TokenLogprob> top = {};  // the most probable ones first
 };
 
 // What guessing ahead brought. All zero without EngineOptions::draft.
@@ -83,6 +102,7 @@ struct GenerateReport {
   std::string text;
   StopReason stop = StopReason::kLength;
   std::int32_t end_id = -1;   // the end marker that was sampled, or -1
+  std::string stop_text;      // that ended it; empty: none did
   double first_token_ms = 0;  // from the call to the first token
   double decode_ms = 0;       // from the first token to the last
   SpeculationReport speculation;
@@ -103,9 +123,52 @@ struct PromptIds {
   int from_store = 0;
 };
 
+struct EngineCore;
+class SessionCore;
+
+// What the prompt cache has of a prompt, verified and mapped. Engine::Match
+// makes it, on any thread; Session::Attach uses it up.
+class PrefixMatch {
+ public:
+  PrefixMatch();
+  ~PrefixMatch();
+  PrefixMatch(PrefixMatch&& other) noexcept;
+  PrefixMatch& operator=(PrefixMatch&& other) noexcept;
+
+  int n_tokens() const;  // leading tokens of the prompt
+
+ private:
+  friend class Engine;
+  friend class Session;
+  struct Found;
+  std::unique_ptr<Found> found_;  // null: nothing
+};
+
+// An answer in progress, for callers that make the forward steps themselves:
+//
+//   auto answer = session.Begin({.n_tokens_max = 100}, on_token, nullptr);
+//   for (auto next = (*answer)->Next(); next.ok() && !next->empty();
+//        next = (*answer)->Next()) {
+//     engine.Step({{&session, *next, StepLogits::kAll}, ...other sessions'});
+//   }
+//   GenerateReport report = (*answer)->Finish();
+class Generation {
+ public:
+  virtual ~Generation() = default;
+
+  // Samples and emits what the last step gave. The tokens to append in the next
+  // step, whose logits are all wanted: the newest one, and guesses behind it
+  // (what of them is wrong is rewound by the next call). Empty when the answer
+  // is over. Valid until the next call. kInvalidArgument when the tokens before
+  // were not appended.
+  virtual Result<std::span<const std::int32_t>> Next() = 0;
+  // Emits the text that was held back; the report. Called once.
+  virtual GenerateReport Finish() = 0;
+};
+
 class Session {
  public:
-  virtual ~Session() = default;
+  ~Session();
 
   // Called between steps of a long prefill; false stops it (kCancelled; what
   // was computed stays and is handed to the prompt cache).
@@ -117,33 +180,73 @@ class Session {
   // session, the prompt cache file or directory has, computes the rest. The
   // caller always gives the whole prompt. kInvalidArgument for an empty prompt
   // or foreign ids, kResourceFull when it exceeds the context.
-  virtual Result<SyncReport> Sync(std::span<const std::int32_t> tokens,
-                                  const Progress& progress) = 0;
+  Result<SyncReport> Sync(std::span<const std::int32_t> tokens,
+                          const Progress& progress);
 
   // Samples from the state that Sync left. Token text arrives as soon as it is
   // complete. After the first token the prompt is handed to the prompt cache.
   // A draft model reads the prompt then; `on_draft_prefill` is called between
   // its steps as Sync's progress is, and false ends the generation.
-  virtual Result<GenerateReport> Generate(
-      const GenerateOptions& options, const OnToken& on_token,
-      const Progress& on_draft_prefill = nullptr) = 0;
+  Result<GenerateReport> Generate(const GenerateOptions& options,
+                                  const OnToken& on_token,
+                                  const Progress& on_draft_prefill = nullptr);
 
   // The same without any KV cache: every token recomputes the whole sequence.
-  virtual Result<GenerateReport> GenerateUncached(
-      std::span<const std::int32_t> prompt, const GenerateOptions& options,
-      const OnToken& on_token) = 0;
+  Result<GenerateReport> GenerateUncached(std::span<const std::int32_t> prompt,
+                                          const GenerateOptions& options,
+                                          const OnToken& on_token);
+
+  // --- The parts that Sync and Generate are made of, for a scheduler
+  // ---------- How many leading ones of `tokens` the session has: what a match
+  // must exceed to be of use.
+  int Held(std::span<const std::int32_t> tokens) const;
+  // Keeps the longest prefix of `tokens` that the session or `match` has, but
+  // never all of them: report.reused_tokens. The rest is to be appended by
+  // Engine::Step, which hands full blocks to the prompt cache every half second
+  // meanwhile. Errors as Sync, and kInvalidArgument for a match of another
+  // prompt or engine.
+  Result<SyncReport> Attach(std::span<const std::int32_t> tokens,
+                            PrefixMatch match);
+  // Begins an answer from the logits of the last step. It may outlive the
+  // session object. kInvalidArgument when there are none.
+  Result<std::unique_ptr<Generation>> Begin(const GenerateOptions& options,
+                                            const OnToken& on_token,
+                                            const Progress& on_draft_prefill);
+  // The last step's logits, [rows][vocab_size]: of the newest tokens, as many
+  // as it was asked for. Empty when they are not known any more. Valid until
+  // the next call.
+  std::span<const float> logits() const;
+  // Hands all that the session holds to the prompt cache, and lets the memory
+  // budget take it. A session between Attach and this, or the end of its
+  // answer, is never taken.
+  void Finish();
 
   // Keeps the first `n_tokens`. kInvalidArgument when there are fewer.
-  virtual Result<void> Rewind(int n_tokens) = 0;
+  Result<void> Rewind(int n_tokens);
   // An independent session with the same tokens; KV blocks are shared.
-  virtual Result<std::unique_ptr<Session>> Fork() = 0;
+  Result<std::unique_ptr<Session>> Fork();
 
   // Hands all that the session holds to the prompt cache, answers included;
   // returns at once. Nothing happens without a prompt cache.
-  virtual void Persist() = 0;
+  void Persist();
 
-  virtual std::span<const std::int32_t> tokens() const = 0;
-  virtual KvReport Usage() const = 0;
+  std::vector<std::int32_t> tokens() const;
+  KvReport Usage() const;
+
+ private:
+  friend class Engine;
+  explicit Session(std::shared_ptr<SessionCore> core);
+  const std::shared_ptr<SessionCore> core_;
+};
+
+// Which logits of its tokens a session wants of a step.
+enum class StepLogits : std::uint8_t { kNone, kLast, kAll };
+
+// What one session does in a step.
+struct SessionStep {
+  Session* session;
+  std::span<const std::int32_t> tokens;  // appended; at least 1
+  StepLogits want = StepLogits::kLast;
 };
 
 class Engine {
@@ -151,15 +254,26 @@ class Engine {
   // Maps the model and makes its tokenizer; reads no weights. Errors name what
   // is wrong or unsupported.
   static Result<std::unique_ptr<Engine>> Open(const EngineOptions& options);
-  virtual ~Engine() = default;
+  ~Engine();
 
-  virtual const ModelInfo& info() const = 0;
-  virtual const EngineOptions& options() const = 0;
-  virtual const TextCodec& codec() const = 0;
-  virtual bool IsEndOfText(std::int32_t id) const = 0;
-  virtual int context_tokens() const = 0;
+  const ModelInfo& info() const { return info_; }
+  const EngineOptions& options() const;
+  const TextCodec& codec() const { return *codec_; }
+  int context_tokens() const;
 
-  virtual Result<std::unique_ptr<Session>> NewSession() = 0;
+  Result<std::unique_ptr<Session>> NewSession();
+
+  // What the prompt cache has of `tokens`; nothing is computed. `n_held`: how
+  // many of them the session that it is for has (Session::Held).
+  PrefixMatch Match(std::span<const std::int32_t> tokens, int n_held = 0);
+
+  // One forward step that advances different sessions of this engine together;
+  // what each gets is, bit for bit, what it would get alone. At most
+  // kStepTokensMax tokens in all. After an error no session has changed.
+  // kInvalidArgument for foreign ids or sessions, kResourceFull past the
+  // context or the memory budget.
+  static constexpr int kStepTokensMax = 512;
+  Result<void> Step(std::span<const SessionStep> steps);
 
   // The ids to Sync for a prompt that the tokenizer turned into `ids`: where a
   // stored prompt has the same text under other ids (an answer that was
@@ -167,18 +281,28 @@ class Engine {
   // boundary, then the rest of `ids`. The answer is then that of these ids.
   // `ids` themselves without a prompt cache directory or without
   // options().cache_by_text.
-  virtual PromptIds PreferStoredIds(std::vector<std::int32_t> ids) = 0;
+  PromptIds PreferStoredIds(std::vector<std::int32_t> ids);
 
   // Logits of every position, [n_tokens][vocab_size] float32, computed in steps
   // of the given sizes (the last one repeats; empty: one size fits).
-  virtual Result<std::vector<float>> Logits(
-      std::span<const std::int32_t> tokens, std::span<const int> steps) = 0;
+  Result<std::vector<float>> Logits(std::span<const std::int32_t> tokens,
+                                    std::span<const int> steps);
 
   // Waits until everything handed to the prompt cache is durable, `seconds_max`
   // at most (0: as long as it takes). The first error of a save since the last
   // call, if there was one; kCancelled, saying what is lost, when the time was
   // too short: then nothing is saved any more.
-  virtual Result<void> DrainSaves(double seconds_max = 0) = 0;
+  Result<void> DrainSaves(double seconds_max = 0);
+
+  // For the library itself.
+  EngineCore& core() { return *core_; }
+  const std::shared_ptr<EngineCore>& shared_core() { return core_; }
+
+ private:
+  explicit Engine(std::shared_ptr<EngineCore> core);
+  const std::shared_ptr<EngineCore> core_;
+  std::unique_ptr<TextCodec> codec_;
+  ModelInfo info_;
 };
 
 // Description of a model file without opening a tokenizer or a cache.

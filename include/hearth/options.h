@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hearth {
 
@@ -89,8 +90,13 @@ struct SamplingOptions {
 struct GenerateOptions {
   int n_tokens_max = 200;
   bool ignore_eos = false;
-  bool speculate = true;       // when the engine has EngineOptions::draft
-  std::string stop_text = {};  // ends the answer, not part of it; empty: none
+  bool speculate = true;  // when the engine has EngineOptions::draft
+  // Each ends the answer and is not part of it; the first to be complete
+  // counts.
+  std::vector<std::string> stop_texts = {};
+  // Token::logprob, and in Token::top the most probable tokens, so many.
+  bool logprobs = false;
+  int top_logprobs = 0;
   SamplingOptions sampling = {};
 };
 

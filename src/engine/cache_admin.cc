@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "engine/engine_impl.h"
+#include "engine/engine_core.h"
 #include "hearth/cache.h"
 #include "store/admin/store_admin.h"
 
@@ -166,19 +166,18 @@ Result<std::string> CacheImport(const CacheDir& dir, const std::string& path) {
 }
 
 Result<std::string> CacheWhy(Engine& engine, const std::string& prompt) {
-  EngineParts& parts = PartsOf(engine);
-  if (parts.prompt_cache == nullptr ||
-      parts.prompt_cache->directory().empty()) {
+  EngineCore& core = engine.core();
+  if (core.prompt_cache == nullptr || core.prompt_cache->directory().empty()) {
     return {Code::kInvalidArgument,
-            "give the directory to look into with --prompt-cache-dir"};
+            "there is no prompt cache directory to look into"};
   }
-  HEARTH_ASSIGN(const StoreAdmin admin,
-                OpenAdmin({parts.prompt_cache->directory(),
-                           parts.options.cache_key_file}));
+  HEARTH_ASSIGN(
+      const StoreAdmin admin,
+      OpenAdmin({core.prompt_cache->directory(), core.options.cache_key_file}));
   HEARTH_ASSIGN(const std::vector<std::int32_t> ids,
-                parts.tokenizer->Encode(prompt));
+                core.tokenizer->Encode(prompt));
   HEARTH_ASSIGN(const WhyReport why,
-                admin.Why(parts.prompt_cache->identity(), parts.spec, ids));
+                admin.Why(core.prompt_cache->identity(), core.kv.spec(), ids));
   Object json = {{"tokens", why.n_tokens},
                  {"tokens_stored", why.n_tokens_stored},
                  {"miss_reason", why.miss_reason},
@@ -186,10 +185,10 @@ Result<std::string> CacheWhy(Engine& engine, const std::string& prompt) {
                  {"tokens_common", why.n_tokens_common},
                  {"key_differences", why.key_differences}};
   const auto by_text =
-      parts.prompt_cache->FindText(parts.spec, *parts.tokenizer, ids);
+      core.prompt_cache->FindText(core.kv.spec(), *core.tokenizer, ids);
   if (by_text.has_value()) json["tokens_by_text"] = by_text->n_usable;
-  const auto cost = parts.prompt_cache->Predict(
-      parts.spec, static_cast<int>(why.n_tokens_stored));
+  const auto cost = core.prompt_cache->Predict(
+      core.kv.spec(), static_cast<int>(why.n_tokens_stored));
   if (cost.has_value() && why.n_tokens_stored > 0) {
     json["load_ms"] = cost->load_ms;
     json["compute_ms"] = cost->compute_ms;
@@ -204,10 +203,10 @@ Result<std::string> CacheWhy(Engine& engine, const std::string& prompt) {
     const std::size_t begin = common - std::min(common, kAround);
     const auto excerpt = [&](const std::vector<std::int32_t>& tokens) {
       const std::size_t end = std::min(tokens.size(), common + kAround);
-      return parts.tokenizer->Decode(
+      return core.tokenizer->Decode(
           std::span(tokens).subspan(begin, end > begin ? end - begin : 0));
     };
-    json["byte"] = parts.tokenizer->Decode(std::span(ids).first(common)).size();
+    json["byte"] = core.tokenizer->Decode(std::span(ids).first(common)).size();
     json["asked"] = excerpt(ids);
     json["stored"] = excerpt(why.nearest_tokens);
   }

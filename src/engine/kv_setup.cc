@@ -76,19 +76,19 @@ Result<void> SetStreaming(const EngineOptions& options, ModelConfig& config) {
   if (window == 0 && sink == 0) return {};
   if (window < 1 || sink < 0) {
     return {Code::kInvalidArgument,
-            "--streaming-llm-sink and --streaming-llm-window go together: at "
-            "least 0 sink tokens and 1 window token"};
+            "sinks and a streaming window go together: at least 0 sink tokens "
+            "and 1 window token"};
   }
   if (config.learned_positions) {
     return {Code::kUnsupported,
-            "--streaming-llm-window: " + config.name +
+            "a streaming window: " + config.name +
                 " has learned positions, which are part of what a token's key "
                 "is made of and cannot be moved when older tokens go; a model "
                 "with rotary positions can stream"};
   }
   if (std::int64_t{sink} + window > config.context_length) {
     return {Code::kInvalidArgument,
-            "--streaming-llm-sink plus --streaming-llm-window are " +
+            "sinks and streaming window are " +
                 std::to_string(std::int64_t{sink} + window) +
                 " tokens and the model was trained on " +
                 std::to_string(config.context_length)};
@@ -102,8 +102,8 @@ Result<void> CheckConcat(const EngineOptions& options, const KvSpec& spec) {
   if (options.kv_growth != KvGrowth::kConcat) return {};
   if (spec.quantised()) {
     return {Code::kInvalidArgument,
-            "--kv-growth concat keeps fp32, fp16 and bf16 only: a quantised "
-            "cache is made of sealed blocks; use in-place"};
+            "the concat reference keeps fp32, fp16 and bf16 only: a quantised "
+            "cache is made of sealed blocks; let it grow in place"};
   }
   return {};
 }
@@ -124,10 +124,10 @@ std::vector<Capability> CapabilitiesOf(const ModelConfig& config) {
   options.streaming_window = config.context_length - options.streaming_sink;
   const auto streams = SetStreaming(options, streamed);
   out.push_back({"sinks + window", streams.ok(),
-                 streams.ok() ? "--streaming-llm-sink N "
-                                "--streaming-llm-window W, N + W up to " +
-                                    std::to_string(config.context_length)
-                              : streams.error().message});
+                 streams.ok()
+                     ? "N sink tokens and a window of W, N + W up to " +
+                           std::to_string(config.context_length)
+                     : streams.error().message});
   out.push_back({"shared KV", true,
                  config.kv_anchor < 0
                      ? "none: every layer owns its keys and values"

@@ -21,6 +21,7 @@ struct SpeedArgs {
   int n_decode = 128;
   int depth = 0;
   int repetitions = 5;
+  std::vector<int> sequences;  // not empty: decoded together
 };
 
 struct Speeds {
@@ -150,6 +151,14 @@ int Bench(SpeedArgs& args) {
   if (const auto ready = args.base.Finalize(); !ready.ok()) {
     return Fail(ready.error());
   }
+  if (!args.sequences.empty()) {
+    return BenchBatch({.base = args.base,
+                       .sequences = args.sequences,
+                       .depths = args.depth > 0 ? std::vector<int>{args.depth}
+                                                : std::vector<int>{0, 4096},
+                       .n_decode = std::max(1, args.n_decode),
+                       .repetitions = args.repetitions});
+  }
   args.base.engine.context_tokens =
       args.depth + std::max(args.n_prefill, args.n_decode + 1) + 1;
   const double before = SinceStartMs();
@@ -194,6 +203,10 @@ void AddBench(const Command& program, int& exit_code) {
   command.Integer("--batch", args->base.engine.prefill_step_tokens, 1, 512,
                   "prompt tokens that are computed together, 1 to 512; "
                   "default: as in normal use");
+  command.Integers("--batch-sequences", args->sequences, 1, 512,
+                   "decode so many conversations in common steps, with fp16 "
+                   "and int8 KV, at 0 and 4,096 tokens each (or --depth): "
+                   "tokens/s of all together");
   command
       .Integer("--repetitions,-r", args->repetitions, 1, 1000,
                "of each figure; medians are reported")

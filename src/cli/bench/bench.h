@@ -41,6 +41,16 @@ struct BenchArgs {
   std::vector<std::string> Words() const;
 };
 
+// bench --batch-sequences: tokens a second summed over so many conversations.
+struct BatchBenchArgs {
+  BenchArgs base;
+  std::vector<int> sequences;
+  std::vector<int> depths = {0, 4096};  // tokens that each one has before
+  int n_decode = 0;
+  int repetitions = 0;
+};
+int BenchBatch(const BatchBenchArgs& args);
+
 // Fixed pseudo-random ids below `n_vocab`.
 std::vector<std::int32_t> RandomTokens(int n, int n_vocab);
 

@@ -2,91 +2,109 @@
 #include <utility>
 
 #include "engine/draft/drafter.h"
-#include "engine/engine_impl.h"
-#include "engine/session.h"
+#include "engine/engine_core.h"
+#include "engine/session/session_core.h"
 
 namespace hearth {
 namespace {
 
 class DraftModel final : public Drafter {
  public:
-  // Both outlive the object. `n_vocab`: of the target.
-  DraftModel(EngineParts& parts, std::unique_ptr<SessionImpl> session,
-             std::int32_t n_vocab)
-      : parts_(parts), session_(std::move(session)), n_vocab_(n_vocab) {}
+  // `n_vocab`: of the target.
+  DraftModel(std::shared_ptr<SessionCore> session, std::int32_t n_vocab)
+      : session_(std::move(session)), n_vocab_(n_vocab) {}
 
   Result<void> Propose(const DraftRequest& request,
                        std::vector<DraftToken>& drafts) override {
+    HEARTH_ASSIGN(const auto visit, SessionCore::Visit::Enter(*session_));
     const auto n_history = static_cast<int>(request.tokens.size());
     const int n =
-        std::min(request.n_tokens_max, parts_.context_tokens - n_history + 1);
+        std::min(request.n_tokens_max,
+                 session_->engine().kv.context_tokens() - n_history + 1);
     if (n <= 0 || !Knows(request.tokens)) return {};
-    HEARTH_TRY(session_->Follow(request.tokens, request.progress));
+    HEARTH_TRY(Follow(request));
     n_verified_ = n_history;
     while (true) {
       DraftToken draft;
-      request.sampler.Filter(session_->logits(), draft.q);
+      request.sampler.Filter(session_->history().Logits(), draft.q);
       draft.id = request.sampler.Draw(draft.q);
       if (draft.id >= n_vocab_) return {};
       drafts.push_back(std::move(draft));
       if (static_cast<int>(drafts.size()) == n) return {};
-      HEARTH_TRY(session_->Append(drafts.back().id));
+      HEARTH_TRY(session_->Step({&drafts.back().id, 1}, LogitRows::kLast));
     }
   }
 
   Result<std::unique_ptr<Drafter>> Fork() override {
-    HEARTH_ASSIGN(std::unique_ptr<SessionImpl> session, session_->ForkImpl());
-    auto fork =
-        std::make_unique<DraftModel>(parts_, std::move(session), n_vocab_);
+    HEARTH_ASSIGN(const auto visit, SessionCore::Visit::Enter(*session_));
+    HEARTH_ASSIGN(auto session, session_->Fork());
+    auto fork = std::make_unique<DraftModel>(std::move(session), n_vocab_);
     fork->n_verified_ = n_verified_;
     return std::unique_ptr<Drafter>(std::move(fork));
   }
 
   void Persist() override {
+    const auto visit = SessionCore::Visit::Enter(*session_);
+    if (!visit.ok()) return;
     // Guesses are not history.
-    const auto n = static_cast<int>(session_->tokens().size());
+    const int n = session_->history().n_tokens();
     if (session_->Rewind(std::min(n, n_verified_)).ok()) session_->Persist();
   }
 
   std::uint64_t kv_physical_bytes() const override {
-    return session_->Usage().physical_bytes;
+    const auto visit = SessionCore::Visit::Enter(*session_);
+    return visit.ok() ? session_->Usage().physical_bytes : 0;
   }
 
  private:
   // Vocabularies of one family may end in a different number of unused ids.
   bool Knows(std::span<const std::int32_t> tokens) const {
-    const std::int32_t n = parts_.model.config.vocab_size;
+    const std::int32_t n = session_->engine().model.config.vocab_size;
     return n >= n_vocab_ ||
            std::all_of(tokens.begin(), tokens.end(),
                        [n](std::int32_t id) { return id < n; });
   }
 
-  EngineParts& parts_;
-  std::unique_ptr<SessionImpl> session_;
+  // The target's history becomes this one. The prompt cache is asked only when
+  // more than a block is missing.
+  Result<void> Follow(const DraftRequest& request) {
+    const auto n_tokens = static_cast<int>(request.tokens.size());
+    const int n_common =
+        std::min(session_->history().CommonWith(request.tokens), n_tokens - 1);
+    if (n_tokens - n_common > session_->engine().kv.spec().block_tokens) {
+      HEARTH_TRY(session_->Sync(request.tokens, request.progress));
+      session_->saves().SavePrompt(session_->history());
+      session_->Rest();
+      return {};
+    }
+    HEARTH_TRY(session_->Rewind(n_common));
+    return session_->Prefill(request.tokens, nullptr);
+  }
+
+  std::shared_ptr<SessionCore> session_;
   std::int32_t n_vocab_;
   int n_verified_ = 0;  // leading tokens of the session that are history
 };
 
 class DraftModelSource final : public DraftSource {
  public:
-  DraftModelSource(std::unique_ptr<EngineParts> parts, std::int32_t n_vocab)
-      : parts_(std::move(parts)), n_vocab_(n_vocab) {}
+  DraftModelSource(std::shared_ptr<EngineCore> core, std::int32_t n_vocab)
+      : core_(std::move(core)), n_vocab_(n_vocab) {}
 
-  std::string Describe() const override { return parts_->model.config.name; }
+  std::string Describe() const override { return core_->model.config.name; }
   Result<std::unique_ptr<Drafter>> NewDrafter() override {
-    HEARTH_ASSIGN(auto sequence, parts_->NewSequence());
-    return std::unique_ptr<Drafter>(std::make_unique<DraftModel>(
-        *parts_, std::make_unique<SessionImpl>(*parts_, std::move(sequence)),
-        n_vocab_));
+    HEARTH_ASSIGN(auto session, SessionCore::Make(core_));
+    return std::unique_ptr<Drafter>(
+        std::make_unique<DraftModel>(std::move(session), n_vocab_));
   }
 
   Result<void> DrainSaves(double seconds_max) override {
-    if (parts_->prompt_cache == nullptr) return {};
-    return parts_->prompt_cache->Drain(seconds_max);
+    if (core_->prompt_cache == nullptr) return {};
+    return core_->prompt_cache->Drain(seconds_max);
   }
 
  private:
-  std::unique_ptr<EngineParts> parts_;
+  std::shared_ptr<EngineCore> core_;
   std::int32_t n_vocab_;
 };
 
@@ -101,7 +119,7 @@ Result<void> CheckVocabulary(const Tokenizer& target, const Tokenizer& draft,
                      "differ (" +
                      how +
                      "); use a smaller model of the same "
-                     "family, or --draft prompt-lookup"};
+                     "family, or guess by prompt lookup"};
   };
   // Two file formats may spell one vocabulary in two ways of tokenising.
   if (target.vocab_size() != draft.vocab_size()) {
@@ -116,34 +134,54 @@ Result<void> CheckVocabulary(const Tokenizer& target, const Tokenizer& draft,
   return {};
 }
 
+// The same store with the same key, but a cache in place, in full precision and
+// without a window, whatever the target's is like: the draft decides speed,
+// never text. Every option is named here, so that a new one does not compile
+// before somebody has decided what it means for a draft.
+EngineOptions OptionsOfDraft(const EngineOptions& of_target) {
+  const auto& [model_path, n_threads, n_threads_prefill, prefill_step_tokens,
+               kv_storage, kv_keys, kv_values, kv_growth, kv_preallocate,
+               context_tokens, kv_ram_budget_bytes, block_tokens,
+               streaming_sink, streaming_window, rope_rounding, draft,
+               draft_tokens, verify_model, prompt_cache_dir, prompt_cache_file,
+               cache_namespace, cache_disk_budget_bytes,
+               cache_free_reserve_bytes, cache_remote, cache_remote_deadline_ms,
+               cache_key_file, cache_verify, cache_previews, cache_always,
+               cache_by_text] = of_target;
+  EngineOptions options{.model_path = draft,
+                        .n_threads = n_threads,
+                        .n_threads_prefill = n_threads_prefill,
+                        .prefill_step_tokens = prefill_step_tokens,
+                        .kv_ram_budget_bytes = kv_ram_budget_bytes,
+                        .block_tokens = block_tokens,
+                        .rope_rounding = rope_rounding,
+                        .verify_model = verify_model};
+  // At most a file, which is the target's.
+  if (prompt_cache_dir.empty()) return options;
+  options.prompt_cache_dir = prompt_cache_dir;
+  options.cache_namespace = cache_namespace;
+  options.cache_disk_budget_bytes = cache_disk_budget_bytes;
+  options.cache_free_reserve_bytes = cache_free_reserve_bytes;
+  options.cache_remote = cache_remote;
+  options.cache_remote_deadline_ms = cache_remote_deadline_ms;
+  options.cache_key_file = cache_key_file;
+  options.cache_verify = cache_verify;
+  options.cache_previews = cache_previews;
+  options.cache_always = cache_always;
+  return options;
+}
+
 }  // namespace
 
-Result<std::unique_ptr<DraftSource>> OpenDraftModel(EngineParts& target) {
-  const EngineOptions& options = target.options;
-  // The same store with the same key, but a cache in place, in full precision
-  // and without a window, whatever the target's is like: the draft decides
-  // speed, never text.
-  EngineOptions draft_options = options;
-  draft_options.model_path = options.draft;
-  draft_options.draft = {};
-  draft_options.kv_storage = KvStorage::kFp32;
-  draft_options.kv_keys = draft_options.kv_values = std::nullopt;
-  draft_options.kv_growth = KvGrowth::kInPlace;
-  draft_options.kv_preallocate = false;
-  draft_options.context_tokens = 0;
-  draft_options.streaming_sink = draft_options.streaming_window = 0;
-  draft_options.prompt_cache_file = {};
-  draft_options.cache_by_text = false;
-  if (options.prompt_cache_dir.empty()) {  // at most a file, for the target
-    draft_options.cache_key_file = draft_options.cache_remote = {};
-  }
-  HEARTH_ASSIGN(auto parts, OpenParts(draft_options, target.pool));
-  HEARTH_TRY(
-      CheckVocabulary(*target.tokenizer, *parts->tokenizer, options.draft));
-  parts->context_tokens =
-      std::min(parts->context_tokens, target.context_tokens);
+Result<std::unique_ptr<DraftSource>> OpenDraftModel(EngineCore& target) {
+  HEARTH_ASSIGN(auto core,
+                OpenCore(OptionsOfDraft(target.options),
+                         {.workers = target.workers,
+                          .context_tokens_max = target.kv.context_tokens()}));
+  HEARTH_TRY(CheckVocabulary(*target.tokenizer, *core->tokenizer,
+                             target.options.draft));
   return std::unique_ptr<DraftSource>(std::make_unique<DraftModelSource>(
-      std::move(parts), target.model.config.vocab_size));
+      std::move(core), target.model.config.vocab_size));
 }
 
 }  // namespace hearth

@@ -1,10 +1,10 @@
 #include "engine/draft/drafter.h"
-#include "engine/session.h"
+#include "engine/engine_core.h"
 #include "formats/tinygpt/heads_file.h"
 
 namespace hearth {
 
-Result<std::unique_ptr<DraftSource>> OpenDraftSource(EngineParts& target) {
+Result<std::unique_ptr<DraftSource>> OpenDraftSource(EngineCore& target) {
   const std::string& draft = target.options.draft;
   if (draft.empty()) return std::unique_ptr<DraftSource>();
   if (draft == "prompt-lookup") return MakePromptLookup();

@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-struct EngineParts;
+struct EngineCore;
 
 struct DraftToken {
   std::int32_t id = 0;
@@ -26,7 +26,7 @@ struct DraftRequest {
   // does not hold yet.
   std::span<const std::int32_t> tokens;
   // [d_model] of the token before the newest: what its logits were computed
-  // from. Empty unless Drafter::needs_hidden().
+  // from. Empty unless DraftSource::needs_hidden().
   std::span<const float> hidden;
   int n_tokens_max;  // at least 1
   Sampler& sampler;
@@ -39,7 +39,6 @@ class Drafter {
  public:
   virtual ~Drafter() = default;
 
-  virtual bool needs_hidden() const { return false; }
   // Appends up to n_tokens_max guesses for what follows `tokens`. kCancelled
   // when request.progress said so.
   virtual Result<void> Propose(const DraftRequest& request,
@@ -50,11 +49,14 @@ class Drafter {
   virtual std::uint64_t kv_physical_bytes() const { return 0; }
 };
 
-// Of one engine, which outlives it.
+// Of one engine, which outlives it and its drafters.
+//
+// Threads  any. A drafter is used by one thread at a time.
 class DraftSource {
  public:
   virtual ~DraftSource() = default;
   virtual std::string Describe() const = 0;
+  virtual bool needs_hidden() const { return false; }
   virtual Result<std::unique_ptr<Drafter>> NewDrafter() = 0;
   // As Engine::DrainSaves, for what drafters hand to the prompt cache.
   virtual Result<void> DrainSaves(double) { return {}; }
@@ -62,15 +64,15 @@ class DraftSource {
 
 // What EngineOptions::draft names; null when it names nothing. kIncompatible
 // for a draft model of another vocabulary or heads of another model.
-Result<std::unique_ptr<DraftSource>> OpenDraftSource(EngineParts& target);
+Result<std::unique_ptr<DraftSource>> OpenDraftSource(EngineCore& target);
 
 // --- The kinds ---------------------------------------------------------------
 
 // Repeats what followed the last place in the history that ends like it.
 std::unique_ptr<DraftSource> MakePromptLookup();
 // A second, smaller model with a KV cache of its own.
-Result<std::unique_ptr<DraftSource>> OpenDraftModel(EngineParts& target);
+Result<std::unique_ptr<DraftSource>> OpenDraftModel(EngineCore& target);
 // Extra heads on the target's own hidden state.
-Result<std::unique_ptr<DraftSource>> OpenDraftHeads(EngineParts& target);
+Result<std::unique_ptr<DraftSource>> OpenDraftHeads(EngineCore& target);
 
 }  // namespace hearth

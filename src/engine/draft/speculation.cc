@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "model/forward.h"
+
 namespace hearth {
 namespace {
 
@@ -19,8 +21,8 @@ int TokensToRewind(const KvSequence& kv) {
 }
 
 // The token for `logits`: `draft` when it stands the test.
-std::int32_t Verify(std::span<const float> logits, const DraftToken& draft,
-                    Sampler& sampler, Distribution& p) {
+std::int32_t VerifyOne(std::span<const float> logits, const DraftToken& draft,
+                       Sampler& sampler, Distribution& p) {
   sampler.Filter(logits, p);
   // A guess without a draw has q = 1, so that p decides alone: an ordinary
   // draw keeps it with its probability, and gives the very token that the same
@@ -54,65 +56,45 @@ void DraftLength::Report(int n_drafted, int n_accepted) {
   }
 }
 
-Result<void> Speculation::Draft(std::int32_t id, const LiveSequence& live,
-                                Emitter& emitter) {
-  const int n = std::min(
-      {emitter.n_left() - 1, live.context_tokens - live.kv.n_tokens() - 1,
-       Forward::kStepTokensMax - 1, TokensToRewind(live.kv), length_.Next()});
-  if (n <= 0) return {};
-  live.tokens.push_back(id);
-  const auto proposed = drafter_->Propose(
-      {live.tokens, live.hidden, n, emitter.sampler(), live.on_draft_prefill},
-      drafts_);
-  live.tokens.pop_back();
-  return proposed;
-}
-
-Result<std::optional<std::int32_t>> Speculation::Step(std::int32_t id,
-                                                      bool enabled,
-                                                      const LiveSequence& live,
-                                                      Emitter& emitter) {
+Result<std::span<const std::int32_t>> Speculation::Propose(
+    std::int32_t id, bool enabled, int n_room, History& history,
+    const Session::Progress& on_draft_prefill, Emitter& emitter) {
   drafts_.clear();
-  if (enabled) HEARTH_TRY(Draft(id, live, emitter));
+  const int n = !enabled
+                    ? 0
+                    : std::min({emitter.n_left() - 1, n_room - 1,
+                                Forward::kStepTokensMax - 1,
+                                TokensToRewind(history.kv()), length_.Next()});
+  if (n > 0) {
+    const auto hidden = history.Hidden(history.n_logits() - 1);
+    HEARTH_TRY(history.With(id, [&](std::span<const std::int32_t> tokens) {
+      return drafter_->Propose(
+          {tokens, hidden, n, emitter.sampler(), on_draft_prefill}, drafts_);
+    }));
+  }
   batch_.assign(1, id);
   for (const DraftToken& draft : drafts_) batch_.push_back(draft.id);
-  const std::size_t n_vocab = live.logits.size();
-  rows_.resize(batch_.size() * n_vocab);
-  if (drafter_->needs_hidden()) {
-    hidden_rows_.resize(batch_.size() * live.hidden.size());
-  }
-  HEARTH_TRY(live.forward.Step(
-      {.kv = &live.kv,
-       .tokens = batch_,
-       .want = LogitRows::kAll,
-       .logits = rows_.data(),
-       .hidden = drafter_->needs_hidden() ? hidden_rows_.data() : nullptr}));
+  return std::span<const std::int32_t>(batch_);
+}
 
-  live.tokens.push_back(id);
+std::optional<std::int32_t> Speculation::Verify(History& history,
+                                                Emitter& emitter) {
   std::optional<std::int32_t> next;
   std::size_t i = 0;
   int n_accepted = 0;
   while (true) {
-    const auto logits = std::span(rows_).subspan(i * n_vocab, n_vocab);
+    const auto logits = history.Logits(static_cast<int>(i));
     const bool guessed = i < drafts_.size();
     const std::int32_t sampled =
-        guessed ? Verify(logits, drafts_[i], emitter.sampler(), p_)
+        guessed ? VerifyOne(logits, drafts_[i], emitter.sampler(), p_)
                 : emitter.sampler().Sample(logits);
     const bool right = guessed && sampled == drafts_[i].id;
     n_accepted += right;
-    next = emitter.Emit(sampled);
+    next = emitter.Emit(sampled, logits);
     if (!right || !next.has_value()) break;
-    live.tokens.push_back(sampled);
     ++i;
   }
-  const auto last = rows_.begin() + static_cast<std::ptrdiff_t>(i * n_vocab);
-  live.logits.assign(last, last + static_cast<std::ptrdiff_t>(n_vocab));
-  if (drafter_->needs_hidden()) {
-    const std::size_t d = live.hidden.size();
-    std::copy_n(hidden_rows_.begin() + static_cast<std::ptrdiff_t>(i * d), d,
-                live.hidden.begin());
-  }
-  live.kv.Rewind(static_cast<int>(live.tokens.size()));
+  history.KeepRows(static_cast<int>(i) + 1);
 
   SpeculationReport& report = emitter.speculation();
   ++report.steps;

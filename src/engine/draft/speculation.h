@@ -9,10 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "cache/kv_sequence.h"
 #include "engine/draft/drafter.h"
-#include "engine/emitter.h"
-#include "model/forward.h"
+#include "engine/session/emitter.h"
+#include "engine/session/history.h"
 
 namespace hearth {
 
@@ -33,17 +32,6 @@ class DraftLength {
   int n_misses_ = 0;  // in a row
 };
 
-// A session's state, lent for one step.
-struct LiveSequence {
-  Forward& forward;
-  KvSequence& kv;
-  std::vector<std::int32_t>& tokens;  // what kv holds
-  std::vector<float>& logits;         // of the last of them
-  std::vector<float>& hidden;         // what they were computed from
-  int context_tokens;
-  const Session::Progress& on_draft_prefill;
-};
-
 class Speculation {
  public:
   Speculation(std::unique_ptr<Drafter> drafter, int n_tokens_max)
@@ -53,28 +41,28 @@ class Speculation {
 
   Drafter& drafter() { return *drafter_; }
 
-  // Appends `id` and what of the guesses behind it is right, emits these and
-  // the token after them. That token, to be appended next; nothing when the
-  // answer is over. State and report are as if every token had been a step of
-  // its own. `enabled` false: no guesses. After an error the state is as
-  // before.
-  Result<std::optional<std::int32_t>> Step(std::int32_t id, bool enabled,
-                                           const LiveSequence& live,
-                                           Emitter& emitter);
+  // The tokens of the next step, whose logits are all wanted: `id`, which was
+  // sampled after `history`, and guesses for what follows it. `n_room`: how
+  // many tokens may still come to the history. `enabled` false: no guesses.
+  // kCancelled when `on_draft_prefill` said so.
+  Result<std::span<const std::int32_t>> Propose(
+      std::int32_t id, bool enabled, int n_room, History& history,
+      const Session::Progress& on_draft_prefill, Emitter& emitter);
+
+  // After that step: emits what of the guesses is right and the token after
+  // them, and rewinds the rest. That token, to be appended next; nothing when
+  // the answer is over. History and report are as if every token had been a
+  // step of its own.
+  std::optional<std::int32_t> Verify(History& history, Emitter& emitter);
 
   Result<std::unique_ptr<Speculation>> Fork() const;
 
  private:
-  Result<void> Draft(std::int32_t id, const LiveSequence& live,
-                     Emitter& emitter);
-
   std::unique_ptr<Drafter> drafter_;
   int n_tokens_max_;
   DraftLength length_;
   std::vector<DraftToken> drafts_;
   std::vector<std::int32_t> batch_;
-  std::vector<float> rows_;         // logits of the batch: [n][vocab_size]
-  std::vector<float> hidden_rows_;  // what they were computed from, if asked
   Distribution p_;
 };
 

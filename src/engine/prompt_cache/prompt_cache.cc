@@ -63,15 +63,15 @@ Result<std::unique_ptr<PromptCache>> PromptCache::Open(
     const EngineOptions& options) {
   if (options.prompt_cache_file.empty() && options.prompt_cache_dir.empty()) {
     if (!options.cache_remote.empty()) {
-      return {Code::kInvalidArgument,
-              "--cache-remote stands behind a directory: give "
-              "--prompt-cache-dir, too"};
-    }
-    if (!options.cache_key_file.empty()) {
       return {
           Code::kInvalidArgument,
-          "--cache-key-file encrypts a prompt cache: give --prompt-cache-dir "
-          "or --cache-prompt, too"};
+          "a remote cache stands behind a prompt cache directory: name one, "
+          "too"};
+    }
+    if (!options.cache_key_file.empty()) {
+      return {Code::kInvalidArgument,
+              "a key file encrypts a prompt cache: name its directory or file, "
+              "too"};
     }
     return std::unique_ptr<PromptCache>();
   }
@@ -122,11 +122,13 @@ void PromptCache::SetIdentity(KvIdentity identity) {
                           .Field(std::string_view(host))
                           .Field(static_cast<std::uint64_t>(n_threads_))
                           .Finish());
+  const MutexLock lock(mutex_);
   choice_ = LoadChoice(speed_memo_->Find());
 }
 
 std::optional<LoadChoice::Prediction> PromptCache::Predict(const KvSpec& spec,
                                                            int n_tokens) const {
+  const MutexLock lock(mutex_);
   return choice_.Predict(
       n_tokens, spec.bytes_per_token() * static_cast<std::uint64_t>(n_tokens));
 }
@@ -145,10 +147,9 @@ std::optional<std::string> PromptCache::Decline(
   const int n_stored = store_->CountStored(identity_, spec, tokens);
   const auto prediction = Predict(spec, n_stored);
   if (prediction->load_pays()) return std::nullopt;
-  choice_.NoteDeclined();
-  KeepSpeeds();
+  Note([](LoadChoice& choice) { choice.NoteDeclined(); });
   return "stored, but " + Describe(n_stored, *prediction) +
-         "; --cache-always loads them";
+         "; they can be loaded always";
 }
 
 StoreMatch PromptCache::Lookup(const KvSpec& spec,
@@ -166,10 +167,9 @@ StoreMatch PromptCache::Lookup(const KvSpec& spec,
       const std::chrono::duration<double, std::milli> took =
           std::chrono::steady_clock::now() - start;
       if (match.n_tokens_remote == 0) {
-        choice_.NoteLoad(
-            spec.bytes_per_token() * static_cast<std::uint64_t>(match.n_tokens),
-            took.count());
-        KeepSpeeds();
+        const std::uint64_t bytes =
+            spec.bytes_per_token() * static_cast<std::uint64_t>(match.n_tokens);
+        Note([&](LoadChoice& choice) { choice.NoteLoad(bytes, took.count()); });
       }
     }
   } else {
@@ -177,6 +177,7 @@ StoreMatch PromptCache::Lookup(const KvSpec& spec,
     match.warnings.push_back(open_error_);
   }
   const auto error = queue_->TakeError();
+  const MutexLock lock(mutex_);
   if (error.has_value() && error->message != reported_error_) {
     reported_error_ = error->message;
     match.warnings.push_back("prompt cache not saved: " + error->message);
@@ -185,14 +186,19 @@ StoreMatch PromptCache::Lookup(const KvSpec& spec,
 }
 
 void PromptCache::NotePrefill(int n_tokens, double ms) {
-  choice_.NotePrefill(n_tokens, ms);
-  KeepSpeeds();
+  Note([&](LoadChoice& choice) { choice.NotePrefill(n_tokens, ms); });
 }
 
-// On the writer thread: a lookup waits for no file.
-void PromptCache::KeepSpeeds() {
-  if (store_ == nullptr || !speed_memo_.has_value()) return;
-  const auto changed = choice_.TakeChanged();
+// What is kept goes to the writer thread: a lookup waits for no file.
+template <typename F>
+void PromptCache::Note(const F& change) {
+  std::optional<KvSpeeds> changed;
+  {
+    const MutexLock lock(mutex_);
+    change(choice_);
+    if (store_ == nullptr || !speed_memo_.has_value()) return;
+    changed = choice_.TakeChanged();
+  }
   if (!changed.has_value()) return;
   // A memo that cannot be written costs one worse choice.
   (void)queue_->TryEnqueue(

@@ -1,6 +1,8 @@
 // The persistent prompt cache as the engine sees it: one directory or one file,
 // looked up before a prefill, fed while a long one runs and after the first
 // token.
+//
+// Threads  every call but SetIdentity may be made from any thread.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "cache/kv_sequence.h"
 #include "engine/prompt_cache/load_choice.h"
 #include "engine/prompt_cache/text_lookup.h"
@@ -98,7 +101,9 @@ class PromptCache {
   std::optional<std::string> Decline(const KvSpec& spec,
                                      std::span<const std::int32_t> tokens,
                                      int n_have);
-  void KeepSpeeds();
+  // Changes what is known of this machine's speeds, and keeps it.
+  template <typename F>
+  void Note(const F& change);
 
   // Blocks of `tokens` from `first` on.
   struct Batch;
@@ -118,10 +123,12 @@ class PromptCache {
   KvIdentity identity_;
   std::unique_ptr<KvStore> store_;
   std::optional<SpeedMemo> speed_memo_;  // from SetIdentity on
-  LoadChoice choice_{KvSpeeds{}};
-  std::shared_ptr<const Vault> vault_;  // may be null
+  std::shared_ptr<const Vault> vault_;   // may be null
   std::string open_error_;
-  std::string reported_error_;  // of a save; the same one is not told twice
+  mutable Mutex mutex_;  // of what follows
+  LoadChoice choice_ HEARTH_GUARDED_BY(mutex_){KvSpeeds{}};
+  // Of a save; the same one is not told twice.
+  std::string reported_error_ HEARTH_GUARDED_BY(mutex_);
   // Last, so that it is drained before the rest goes.
   std::unique_ptr<SaveQueue> queue_;
 };

@@ -109,8 +109,7 @@ Result<ChatSource> FindChatSource(const LoadedModel& model,
     return plain;
   }
   return {Code::kNotFound,
-          model.path +
-              ": has no chat template; give one with --template FILE.jinja"};
+          model.path + ": has no chat template; give one in a file"};
 }
 
 Result<ChatSource> ReadChatSource(const std::string& path) {

@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/output.h"
-#include "engine/engine_impl.h"
+#include "engine/engine_core.h"
 #include "engine/text/chat_source.h"
 #include "engine/text/tokenizer_factory.h"
 #include "formats/loader.h"
@@ -12,10 +12,10 @@
 namespace hearth {
 namespace {
 
-Result<ChatSource> SourceFor(const EngineParts& parts,
+Result<ChatSource> SourceFor(const EngineCore& core,
                              const ConversationOptions& options) {
   auto source = options.template_path.empty()
-                    ? FindChatSource(parts.model, *parts.tokenizer)
+                    ? FindChatSource(core.model, *core.tokenizer)
                     : ReadChatSource(options.template_path);
   if (!source.ok()) return source;
   if (!options.kwargs_json.empty()) {
@@ -41,10 +41,10 @@ OrderedJson FirstMessages(const ConversationOptions& options) {
 }
 
 // Templates write their own special tokens, so none are added around.
-Result<std::vector<std::int32_t>> EncodeRendered(const EngineParts& parts,
+Result<std::vector<std::int32_t>> EncodeRendered(const EngineCore& core,
                                                  std::string_view text) {
-  return parts.tokenizer->Encode(text,
-                                 {.add_special = false, .parse_special = true});
+  return core.tokenizer->Encode(text,
+                                {.add_special = false, .parse_special = true});
 }
 
 // A conversation may take the place of another one. Its first member says what
@@ -60,9 +60,10 @@ OutputRule ConversationRule() {
 
 class ConversationImpl final : public Conversation {
  public:
-  ConversationImpl(EngineParts& parts, std::unique_ptr<Session> session,
-                   ChatSource source, ConversationOptions options)
-      : parts_(parts),
+  ConversationImpl(std::shared_ptr<EngineCore> core,
+                   std::unique_ptr<Session> session, ChatSource source,
+                   ConversationOptions options)
+      : core_(std::move(core)),
         session_(std::move(session)),
         source_(std::move(source)),
         options_(std::move(options)),
@@ -80,8 +81,8 @@ class ConversationImpl final : public Conversation {
     TurnReport report;
     HEARTH_ASSIGN(report.sync, session_->Sync(ids, progress));
     GenerateOptions until_turn_ends = options;
-    if (until_turn_ends.stop_text.empty()) {
-      until_turn_ends.stop_text = source_.stop_text;
+    if (until_turn_ends.stop_texts.empty() && !source_.stop_text.empty()) {
+      until_turn_ends.stop_texts = {source_.stop_text};
     }
     HEARTH_ASSIGN(report.generate,
                   session_->Generate(until_turn_ends, on_token, progress));
@@ -94,10 +95,7 @@ class ConversationImpl final : public Conversation {
     messages_ = std::move(messages);
     prompt_ = std::move(prompt);
     answer_ = report.generate.text;
-    if (report.generate.stop == StopReason::kEndOfText &&
-        report.generate.end_id < 0) {
-      answer_ += until_turn_ends.stop_text;  // sampled, not shown
-    }
+    answer_ += report.generate.stop_text;  // sampled, not shown
     ids_ = std::move(ids);
     ids_.insert(ids_.end(), report.generate.token_ids.begin(),
                 report.generate.token_ids.end());
@@ -158,7 +156,7 @@ class ConversationImpl final : public Conversation {
 
   Result<void> Save(const std::string& path) const override {
     const OrderedJson json = {{"hearth_conversation", 1},
-                              {"vocab_size", parts_.model.config.vocab_size},
+                              {"vocab_size", core_->model.config.vocab_size},
                               {"messages", messages_},
                               {"prompt", prompt_},
                               {"answer", answer_},
@@ -183,7 +181,7 @@ class ConversationImpl final : public Conversation {
     std::vector<std::int32_t> ids;
     for (const OrderedJson& id : json["ids"]) {
       if (!id.is_number_integer() || id < 0 ||
-          id >= parts_.model.config.vocab_size) {
+          id >= core_->model.config.vocab_size) {
         return {Code::kIncompatible,
                 path + ": its tokens are not of this model's vocabulary"};
       }
@@ -233,23 +231,23 @@ class ConversationImpl final : public Conversation {
   Result<std::vector<std::int32_t>> IdsOf(const std::string& prompt) const {
     std::string_view rest = prompt;
     if (ids_.empty() || !rest.starts_with(prompt_)) {
-      return EncodeRendered(parts_, prompt);
+      return EncodeRendered(*core_, prompt);
     }
     rest.remove_prefix(prompt_.size());
-    if (!rest.starts_with(answer_)) return EncodeRendered(parts_, prompt);
+    if (!rest.starts_with(answer_)) return EncodeRendered(*core_, prompt);
     rest.remove_prefix(answer_.size());
-    if (parts_.IsEnd(ids_.back())) {
-      const std::string marker = parts_.tokenizer->Piece(ids_.back());
+    if (core_->tokenizer->IsEnd(ids_.back())) {
+      const std::string marker = core_->tokenizer->Piece(ids_.back());
       if (rest.starts_with(marker)) rest.remove_prefix(marker.size());
     }
     HEARTH_ASSIGN(const std::vector<std::int32_t> more,
-                  EncodeRendered(parts_, rest));
+                  EncodeRendered(*core_, rest));
     std::vector<std::int32_t> ids = ids_;
     ids.insert(ids.end(), more.begin(), more.end());
     return ids;
   }
 
-  EngineParts& parts_;
+  std::shared_ptr<EngineCore> core_;
   std::unique_ptr<Session> session_;
   ChatSource source_;
   ConversationOptions options_;
@@ -269,23 +267,21 @@ Result<void> CheckConversationFile(const std::string& path) {
 
 Result<std::unique_ptr<Conversation>> OpenConversation(
     Engine& engine, const ConversationOptions& options) {
-  EngineParts& parts = PartsOf(engine);
-  HEARTH_ASSIGN(ChatSource source, SourceFor(parts, options));
+  HEARTH_ASSIGN(ChatSource source, SourceFor(engine.core(), options));
   HEARTH_ASSIGN(auto session, engine.NewSession());
   return std::unique_ptr<Conversation>(std::make_unique<ConversationImpl>(
-      parts, std::move(session), std::move(source), options));
+      engine.shared_core(), std::move(session), std::move(source), options));
 }
 
 Result<std::vector<std::int32_t>> EncodeChatMessage(
     Engine& engine, const ConversationOptions& options,
     const std::string& user) {
-  EngineParts& parts = PartsOf(engine);
-  HEARTH_ASSIGN(const ChatSource source, SourceFor(parts, options));
+  HEARTH_ASSIGN(const ChatSource source, SourceFor(engine.core(), options));
   OrderedJson messages = FirstMessages(options);
   messages.push_back(Message("user", user));
   HEARTH_ASSIGN(const std::string prompt,
                 source.chat.Render(messages, nullptr, source.options));
-  return EncodeRendered(parts, prompt);
+  return EncodeRendered(engine.core(), prompt);
 }
 
 Result<std::string> RenderChatTemplate(const std::string& path,
@@ -302,7 +298,7 @@ Result<std::string> RenderChatTemplate(const std::string& path,
   options.add_generation_prompt = request.add_generation_prompt;
   if (!request.kwargs_json.empty()) {
     HEARTH_ASSIGN(options.kwargs,
-                  ParseOrderedJson(request.kwargs_json, "--kwargs"));
+                  ParseOrderedJson(request.kwargs_json, "template kwargs"));
   }
   if (!request.now.empty()) {
     HEARTH_ASSIGN(options.now, ParseWallClock(request.now));

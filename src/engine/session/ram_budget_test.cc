@@ -1,4 +1,4 @@
-#include "engine/ram_budget.h"
+#include "engine/session/ram_budget.h"
 
 #include <gtest/gtest.h>
 
@@ -8,11 +8,11 @@ namespace {
 struct Holder final : KvHolder {
   explicit Holder(RamBudget& of) : budget(of) { budget.Add(*this); }
   ~Holder() override { budget.Remove(*this); }
-  std::uint64_t HeldBytes() const override { return bytes; }
-  bool Idle() const override { return idle; }
-  void LetGo() override { bytes = 0; }
+  bool TryClaim() override { return idle; }
+  void Unclaim() override {}
+  std::uint64_t LetGo() override { return bytes = 0; }
   Result<void> Grow(std::uint64_t n) {
-    HEARTH_TRY(budget.MakeRoom(*this, n));
+    HEARTH_TRY(budget.MakeRoom(*this, bytes, n));
     bytes += n;
     return {};
   }
@@ -42,11 +42,21 @@ TEST(RamBudget, WhatCannotFitIsRefusedAndNobodyLetsGo) {
   const auto refused = c.Grow(70);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::kResourceFull);
-  EXPECT_NE(refused.error().message.find("--kv-ram-budget"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("budget"), std::string::npos);
   EXPECT_EQ(a.bytes, 40u);
   EXPECT_EQ(b.bytes, 40u);
   EXPECT_TRUE(c.Grow(60).ok());
   EXPECT_EQ(a.bytes, 0u);
+}
+
+TEST(RamBudget, WhatIsReservedCountsUntilItIsSettled) {
+  RamBudget budget(100);
+  Holder a(budget), b(budget);
+  a.idle = false;
+  ASSERT_TRUE(budget.MakeRoom(a, 0, 80).ok());
+  EXPECT_FALSE(b.Grow(30).ok()) << "a will grow by what it asked for";
+  budget.Settle(a, 60);
+  EXPECT_TRUE(b.Grow(30).ok());
 }
 
 TEST(RamBudget, WithoutALimitNothingIsAsked) {

@@ -6,22 +6,26 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/stopwatch.h"
 #include "engine/sampler.h"
+#include "engine/session/stop_texts.h"
 #include "hearth/engine.h"
 #include "text/tokenizer.h"
 
 namespace hearth {
 
-struct EngineParts;
+// kInvalidArgument, also for what CheckSampling refuses.
+Result<void> CheckGenerate(const GenerateOptions& options);
 
 class Emitter {
  public:
-  // All of them outlive the object.
-  Emitter(const EngineParts& parts, const GenerateOptions& options,
-          const Session::OnToken& on_token);
+  // `tokenizer` outlives the object. REQUIRES: CheckGenerate.
+  Emitter(const Tokenizer& tokenizer, GenerateOptions options,
+          Session::OnToken on_token);
 
+  const GenerateOptions& options() const { return options_; }
   Sampler& sampler() { return sampler_; }
   SpeculationReport& speculation() { return report_.speculation; }
   // Tokens that may still come.
@@ -29,12 +33,13 @@ class Emitter {
     return options_.n_tokens_max - static_cast<int>(report_.token_ids.size());
   }
 
-  // Emits a sampled token. The token itself when the answer goes on after it;
-  // nothing when it is over.
-  std::optional<std::int32_t> Emit(std::int32_t id);
+  // Emits a token that was sampled from `logits`. The token itself when the
+  // answer goes on after it; nothing when it is over.
+  std::optional<std::int32_t> Emit(std::int32_t id,
+                                   std::span<const float> logits);
   // Samples and emits.
   std::optional<std::int32_t> Next(std::span<const float> logits) {
-    return Emit(sampler_.Sample(logits));
+    return Emit(sampler_.Sample(logits), logits);
   }
 
   void StopForCaller() { report_.stop = StopReason::kCaller; }
@@ -42,14 +47,15 @@ class Emitter {
   GenerateReport Finish();
 
  private:
-  std::string Release(const std::string& text, bool& stopped);
+  void FillLogprobs(std::span<const float> logits, Token& token);
 
-  const EngineParts& parts_;
-  const GenerateOptions& options_;
-  const Session::OnToken& on_token_;
+  const Tokenizer& tokenizer_;
+  const GenerateOptions options_;
+  const Session::OnToken on_token_;
   Sampler sampler_;
   StreamDecoder decoder_;
-  std::string held_;  // decoded, not yet shown
+  StopTexts stops_;
+  std::vector<TokenLogprob> top_;  // of the token on its way out
   GenerateReport report_;
   Stopwatch clock_;
 };

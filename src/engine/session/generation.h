@@ -1,0 +1,43 @@
+// An answer in progress (hearth/engine.h), over one session.
+#pragma once
+
+#include <memory>
+
+#include "engine/session/emitter.h"
+#include "engine/session/session_core.h"
+#include "hearth/engine.h"
+
+namespace hearth {
+
+class GenerationImpl final : public Generation {
+ public:
+  // kInvalidArgument for options that cannot be, or a session that has nothing
+  // to continue.
+  static Result<std::unique_ptr<GenerationImpl>> Begin(
+      std::shared_ptr<SessionCore> session, const GenerateOptions& options,
+      const Session::OnToken& on_token,
+      const Session::Progress& on_draft_prefill);
+  ~GenerationImpl() override;
+
+  Result<std::span<const std::int32_t>> Next() override;
+  GenerateReport Finish() override;
+
+ private:
+  GenerationImpl(std::shared_ptr<SessionCore> session,
+                 const GenerateOptions& options,
+                 const Session::OnToken& on_token,
+                 const Session::Progress& on_draft_prefill);
+  // Emits what the step after the last Next gave.
+  Result<std::optional<std::int32_t>> Take();
+  Result<std::span<const std::int32_t>> Propose(std::int32_t id);
+
+  const std::shared_ptr<SessionCore> session_;
+  const Session::Progress on_draft_prefill_;
+  Emitter emitter_;
+  std::int32_t newest_ = -1;    // sampled, not appended
+  std::size_t n_proposed_ = 0;  // tokens that Next gave; 0: not called yet
+  int n_expected_ = 0;          // the history's tokens after their step
+  bool over_ = false;
+};
+
+}  // namespace hearth

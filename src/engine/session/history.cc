@@ -1,0 +1,54 @@
+#include "engine/session/history.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hearth {
+
+int History::CommonWith(std::span<const std::int32_t> tokens) const {
+  return static_cast<int>(std::mismatch(tokens_.begin(), tokens_.end(),
+                                        tokens.begin(), tokens.end())
+                              .first -
+                          tokens_.begin());
+}
+
+void History::Rewind(int n_tokens) {
+  kv_->Rewind(n_tokens);
+  tokens_.resize(static_cast<std::size_t>(n_tokens));
+  ForgetLogits();
+}
+
+void History::Replace(std::unique_ptr<KvSequence> kv,
+                      std::span<const std::int32_t> tokens) {
+  kv_ = std::move(kv);
+  tokens_.assign(tokens.begin(), tokens.end());
+  ForgetLogits();
+}
+
+void History::KeepRows(int n) {
+  const auto keep = [&](std::vector<float>& rows) {
+    if (rows.empty()) return;
+    const std::span<const float> last = Row(rows, n - 1);
+    std::copy(last.begin(), last.end(), rows.begin());
+    rows.resize(last.size());
+  };
+  keep(logits_);
+  keep(hidden_);
+  tokens_.resize(tokens_.size() - static_cast<std::size_t>(n_logits_ - n));
+  n_logits_ = 1;
+  kv_->Rewind(n_tokens());
+}
+
+Result<History> History::Fork() const {
+  HEARTH_ASSIGN(auto kv, kv_->Fork());
+  History fork(std::move(kv));
+  fork.tokens_ = tokens_;
+  fork.n_logits_ = n_logits_;
+  if (n_logits_ > 0) {
+    fork.logits_ = logits_;
+    fork.hidden_ = hidden_;
+  }
+  return fork;
+}
+
+}  // namespace hearth

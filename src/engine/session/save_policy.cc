@@ -1,0 +1,118 @@
+#include "engine/session/save_policy.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "engine/kv_plan.h"
+
+namespace hearth {
+namespace {
+
+constexpr std::size_t kPreviewTokens = 64;
+
+// How much work a kill may cost. A prefill shorter than this saves nothing
+// until its first token is out.
+constexpr std::chrono::milliseconds kSaveInterval{500};
+
+}  // namespace
+
+void SavePolicy::NoteRewound(int n_tokens) {
+  n_stored_ = std::min(n_stored_, n_tokens);
+}
+
+void SavePolicy::BeginPrompt(int n_tokens) {
+  unsaved_prompt_.reset();
+  last_save_ = std::chrono::steady_clock::now();
+  if (cache_ != nullptr && n_stored_ < n_tokens) unsaved_prompt_ = n_tokens;
+}
+
+SavePolicy SavePolicy::Fork() const {
+  SavePolicy fork = *this;
+  fork.unsaved_prompt_.reset();
+  fork.lacks_manifest_ = false;
+  return fork;
+}
+
+void SavePolicy::ForgetLostSaves() {
+  const std::uint64_t n_lost = cache_->n_lost();
+  if (n_lost != n_lost_) n_stored_ = 0;  // what exists is not written again
+  n_lost_ = n_lost;
+}
+
+void SavePolicy::AfterStep(History& history) {
+  if (cache_ == nullptr) return;
+  if (unsaved_prompt_.has_value()) SaveSealed(history);
+  KeepUnsaved(history);
+}
+
+void SavePolicy::KeepUnsaved(History& history) const {
+  const int n_tokens = history.n_tokens();
+  int releasable = n_stored_;
+  if (!whole_prompts()) {
+    releasable = std::max(releasable, n_tokens - kUnsavedTokensMax);
+  } else if (!unsaved_prompt_.has_value()) {
+    releasable = n_tokens;
+  }
+  history.kv().SetReleasable(releasable);
+}
+
+int SavePolicy::SavableTokens(const KvSequence& kv, int n_tokens) const {
+  const int step = kv.block_tokens();
+  const int first = whole_prompts() ? 0 : n_stored_ / step;
+  for (int begin = first * step; begin < n_tokens; begin += step) {
+    if (!kv.HasImage(begin / step, std::min(step, n_tokens - begin))) {
+      return begin;
+    }
+  }
+  return n_tokens;
+}
+
+void SavePolicy::SaveSealed(const History& history) {
+  const auto time = std::chrono::steady_clock::now();
+  if (time - last_save_ < kSaveInterval) return;
+  last_save_ = time;
+  ForgetLostSaves();
+  const int step = history.kv().block_tokens();
+  const int n_full =
+      SavableTokens(history.kv(), history.n_tokens() / step * step);
+  if (n_full <= n_stored_) return;
+  const auto full = history.tokens().first(static_cast<std::size_t>(n_full));
+  if (cache_->SaveBlocks(full, history.kv(), n_stored_)) {
+    n_stored_ = n_full;
+    lacks_manifest_ = true;
+  }
+}
+
+void SavePolicy::Save(const History& history, int n_tokens) {
+  ForgetLostSaves();
+  unsaved_prompt_.reset();
+  // Less when a window is done with some of it: then the beginning is kept.
+  const int n_savable = SavableTokens(history.kv(), n_tokens);
+  if (n_savable < n_tokens && (n_savable <= n_stored_ || whole_prompts())) {
+    return;
+  }
+  const auto tokens =
+      history.tokens().first(static_cast<std::size_t>(n_savable));
+  std::string preview;
+  if (options_->cache_previews) {
+    preview = tokenizer_->Decode(
+        tokens.first(std::min(tokens.size(), kPreviewTokens)));
+  }
+  cache_->Save(tokens, history.kv(), n_stored_, std::move(preview));
+  n_stored_ = n_savable;
+  lacks_manifest_ = false;
+}
+
+void SavePolicy::SavePrompt(const History& history) {
+  if (unsaved_prompt_.has_value()) Save(history, *unsaved_prompt_);
+}
+
+void SavePolicy::SaveAll(const History& history) {
+  if (cache_ == nullptr || history.n_tokens() == 0) return;
+  if (lacks_manifest_ || n_stored_ < history.n_tokens()) {
+    Save(history, history.n_tokens());
+  }
+}
+
+}  // namespace hearth

@@ -1,0 +1,67 @@
+// What a session hands to the prompt cache, and when: a prompt once its answer
+// has begun, full blocks while a long prompt is still being computed, all of it
+// when asked to.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "engine/prompt_cache/prompt_cache.h"
+#include "engine/session/history.h"
+#include "hearth/options.h"
+#include "text/tokenizer.h"
+
+namespace hearth {
+
+class SavePolicy {
+ public:
+  // All outlive the object. `cache` null: nothing is ever saved.
+  SavePolicy(PromptCache* cache, const EngineOptions& options,
+             const Tokenizer& tokenizer)
+      : cache_(cache), options_(&options), tokenizer_(&tokenizer) {}
+
+  // The history now holds `n_stored` tokens that came from the store.
+  void NoteRestored(int n_stored) { n_stored_ = n_stored; }
+  // The history's tokens from `n_tokens` on are others, or gone.
+  void NoteRewound(int n_tokens);
+  // A prompt of `n_tokens` begins: it is to be saved when all of it is there.
+  void BeginPrompt(int n_tokens);
+  // That prompt is not to be saved any more.
+  void ForgetPrompt() { unsaved_prompt_.reset(); }
+
+  // After each step: hands over full blocks of a prompt that still grows, so
+  // that a killed prefill resumes, once every half second and never waiting;
+  // and tells the sequence what a window may let go of.
+  void AfterStep(History& history);
+  // Hands over the prompt, if it is not yet.
+  void SavePrompt(const History& history);
+  // Hands over all that the history holds.
+  void SaveAll(const History& history);
+
+  // For a fork of the history.
+  SavePolicy Fork() const;
+
+ private:
+  // After a failed save it is not known what the store has.
+  void ForgetLostSaves();
+  void SaveSealed(const History& history);
+  void Save(const History& history, int n_tokens);
+  // Tells the sequence what a window may let go of: what is with the writer.
+  void KeepUnsaved(History& history) const;
+  // How many of the first `n_tokens` can still be handed over.
+  int SavableTokens(const KvSequence& kv, int n_tokens) const;
+  bool whole_prompts() const { return !options_->prompt_cache_file.empty(); }
+
+  PromptCache* cache_;
+  const EngineOptions* options_;
+  const Tokenizer* tokenizer_;
+  std::optional<int> unsaved_prompt_;  // tokens
+  int n_stored_ = 0;  // leading tokens that are stored or on their way
+  bool lacks_manifest_ = false;  // blocks went to the store with none
+  std::uint64_t n_lost_ = 0;     // of the cache, when n_stored_ was set
+  std::chrono::steady_clock::time_point last_save_ = {};
+};
+
+}  // namespace hearth

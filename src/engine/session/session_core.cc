@@ -1,0 +1,321 @@
+#include "engine/session/session_core.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/stopwatch.h"
+
+namespace hearth {
+namespace {
+
+// Tokens per prefill step: enough to amortise unpacking the weights, few enough
+// for a lively progress bar and a prompt answer to a cancel.
+constexpr int kPrefillStepDefault = 256;
+
+Result<void> CheckIds(std::span<const std::int32_t> tokens, int vocab_size) {
+  for (const std::int32_t id : tokens) {
+    if (id < 0 || id >= vocab_size) {
+      return {Code::kInvalidArgument,
+              "token id " + std::to_string(id) +
+                  " is outside the model's vocabulary of " +
+                  std::to_string(vocab_size)};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+SessionCore::SessionCore(std::shared_ptr<EngineCore> engine, History history)
+    : engine_(std::move(engine)),
+      history_(std::move(history)),
+      saves_(engine_->prompt_cache.get(), engine_->options,
+             *engine_->tokenizer) {
+  engine_->ram->Add(*this);
+}
+
+SessionCore::~SessionCore() { engine_->ram->Remove(*this); }
+
+Result<std::shared_ptr<SessionCore>> SessionCore::Make(
+    std::shared_ptr<EngineCore> engine) {
+  HEARTH_ASSIGN(auto sequence, engine->kv.NewSequence());
+  std::shared_ptr<SessionCore> session(
+      new SessionCore(engine, History(std::move(sequence))));
+  if (engine->draft != nullptr) {
+    HEARTH_ASSIGN(auto drafter, engine->draft->NewDrafter());
+    session->speculation_ = std::make_unique<Speculation>(
+        std::move(drafter), engine->options.draft_tokens);
+  }
+  return session;
+}
+
+Result<SessionCore::Visit> SessionCore::Visit::Enter(SessionCore& session) {
+  if (!session.use_.Enter()) {
+    return {Code::kInvalidArgument,
+            "the session is in use by another thread; one thread at a time may "
+            "call it"};
+  }
+  return Visit(&session);
+}
+
+SessionCore::Visit::~Visit() {
+  if (session_ == nullptr) return;
+  RamBudget& ram = *session_->engine_->ram;
+  if (ram.has_limit() && session_->use_.outermost()) {
+    // Before it can be claimed.
+    ram.Settle(*session_, session_->HeldBytes());
+    session_->room_tokens_ = 0;
+  }
+  session_->use_.Leave();
+}
+
+Result<void> SessionCore::CheckPrompt(
+    std::span<const std::int32_t> tokens) const {
+  if (tokens.empty()) {
+    return {Code::kInvalidArgument,
+            "the prompt is empty; give at least one token of text"};
+  }
+  const int context_tokens = engine_->kv.context_tokens();
+  if (tokens.size() > static_cast<std::size_t>(context_tokens)) {
+    return {Code::kResourceFull, "the prompt has " +
+                                     std::to_string(tokens.size()) +
+                                     " tokens and the context holds " +
+                                     std::to_string(context_tokens) +
+                                     "; shorten it or choose a larger context"};
+  }
+  return CheckIds(tokens, engine_->model.config.vocab_size);
+}
+
+Result<SyncReport> SessionCore::Attach(std::span<const std::int32_t> tokens,
+                                       FoundPrefix found) {
+  HEARTH_TRY(CheckPrompt(tokens));
+  if (!std::equal(found.tokens.begin(), found.tokens.end(), tokens.begin(),
+                  tokens.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                       tokens.size(), found.tokens.size())))) {
+    return {Code::kInvalidArgument,
+            "the match is not of the prompt that it is attached to"};
+  }
+  SyncReport report;
+  report.prompt_tokens = static_cast<int>(tokens.size());
+  report.reuse_tier = "none";
+  report.lookup_ms = found.lookup_ms;
+  report.miss_reason = std::move(found.match.miss_reason);
+  report.warnings = std::move(found.match.warnings);
+  const int n_common = history_.CommonWith(tokens);
+  int n_have = history_.RewindableTo(n_common);
+  saves_.NoteRewound(n_common);
+  if (n_have > 0) report.reuse_tier = "memory";
+  if (const int n_found = found.match.n_tokens; n_found > n_have) {
+    const Stopwatch clock;
+    auto restored = RestoreKv(engine_->kv, std::move(found.match));
+    if (restored.ok()) {
+      history_.Replace(std::move(*restored), found.tokens);
+      saves_.NoteRestored(n_found);
+      n_have = n_found;
+      report.reuse_tier = found.tier;
+    } else {
+      report.warnings.push_back("stored KV not used: " +
+                                restored.error().message);
+    }
+    report.lookup_ms += clock.ms();
+  }
+  saves_.BeginPrompt(report.prompt_tokens);
+  // The last token is always computed: its logits start the answer.
+  report.reused_tokens =
+      history_.RewindableTo(std::min(n_have, report.prompt_tokens - 1));
+  if (report.reused_tokens == 0) report.reuse_tier = "none";
+  history_.Rewind(report.reused_tokens);
+  in_progress_ = true;
+  return report;
+}
+
+Result<SyncReport> SessionCore::Sync(std::span<const std::int32_t> tokens,
+                                     const Session::Progress& progress) {
+  HEARTH_TRY(CheckPrompt(tokens));
+  FoundPrefix found;
+  const int n_have = Held(tokens);
+  PromptCache* cache = engine_->prompt_cache.get();
+  if (cache != nullptr && n_have < static_cast<int>(tokens.size())) {
+    found = FindPrefix(*cache, engine_->kv.spec(), tokens, n_have);
+  }
+  HEARTH_ASSIGN(SyncReport report, Attach(tokens, std::move(found)));
+  const Stopwatch clock;
+  const auto done = Prefill(tokens, progress);
+  if (!done.ok()) {
+    in_progress_ = false;
+    if (done.error().code == Code::kCancelled) Persist();
+    return done.error();
+  }
+  report.prefill_ms = clock.ms();
+  if (cache != nullptr) {
+    cache->NotePrefill(report.prompt_tokens - report.reused_tokens,
+                       report.prefill_ms);
+  }
+  return report;
+}
+
+Result<void> SessionCore::Prefill(std::span<const std::int32_t> tokens,
+                                  const Session::Progress& progress) {
+  const int n_total = static_cast<int>(tokens.size());
+  const int step_tokens = engine_->options.prefill_step_tokens > 0
+                              ? engine_->options.prefill_step_tokens
+                              : kPrefillStepDefault;
+  // All of it now: a prompt that cannot fit is refused before any work.
+  HEARTH_TRY(MakeRoom(n_total));
+  for (int at = history_.n_tokens(); at < n_total;) {
+    if (progress && !progress(at, n_total)) {
+      return {Code::kCancelled, "the prefill was stopped at token " +
+                                    std::to_string(at) + " of " +
+                                    std::to_string(n_total)};
+    }
+    const int n = std::min(step_tokens, n_total - at);
+    HEARTH_TRY(Step(tokens.subspan(static_cast<std::size_t>(at),
+                                   static_cast<std::size_t>(n)),
+                    at + n == n_total ? LogitRows::kLast : LogitRows::kNone));
+    at += n;
+  }
+  if (progress) progress(n_total, n_total);
+  return {};
+}
+
+Result<void> SessionCore::CheckStep(const SessionCoreStep& step) const {
+  if (step.tokens.empty()) {
+    return {Code::kInvalidArgument, "a step of a session without tokens"};
+  }
+  HEARTH_TRY(CheckIds(step.tokens, engine_->model.config.vocab_size));
+  const std::size_t n_after =
+      static_cast<std::size_t>(history_.n_tokens()) + step.tokens.size();
+  if (n_after > static_cast<std::size_t>(engine_->kv.context_tokens())) {
+    return {Code::kResourceFull,
+            "the session would have " + std::to_string(n_after) +
+                " tokens and the context holds " +
+                std::to_string(engine_->kv.context_tokens())};
+  }
+  return {};
+}
+
+Result<void> SessionCore::StepAll(EngineCore& engine,
+                                  std::span<const SessionCoreStep> steps) {
+  std::size_t n_tokens = 0;
+  for (const SessionCoreStep& step : steps) {
+    HEARTH_TRY(step.session->CheckStep(step));
+    n_tokens += step.tokens.size();
+  }
+  if (n_tokens > Forward::kStepTokensMax) {
+    return {Code::kInvalidArgument,
+            "a step of " + std::to_string(n_tokens) + " tokens; one takes " +
+                std::to_string(Forward::kStepTokensMax) + " at most"};
+  }
+  std::vector<StepItem> items;
+  for (const SessionCoreStep& step : steps) {
+    History& history = step.session->history_;
+    HEARTH_TRY(step.session->MakeRoom(history.n_tokens() +
+                                      static_cast<int>(step.tokens.size())));
+    items.push_back({&history, step.tokens, step.want});
+  }
+  HEARTH_TRY(engine.steps->Run(items));
+  for (const SessionCoreStep& step : steps) {
+    step.session->in_progress_ = true;
+    step.session->saves_.AfterStep(step.session->history_);
+  }
+  return {};
+}
+
+Result<void> SessionCore::Step(std::span<const std::int32_t> tokens,
+                               LogitRows want) {
+  const SessionCoreStep step{this, tokens, want};
+  return StepAll(*engine_, {&step, 1});
+}
+
+Result<void> SessionCore::Rewind(int n_tokens) {
+  if (n_tokens < 0 || n_tokens > history_.n_tokens()) {
+    return {Code::kInvalidArgument,
+            "cannot rewind to " + std::to_string(n_tokens) + " of " +
+                std::to_string(history_.n_tokens()) + " tokens"};
+  }
+  if (history_.RewindableTo(n_tokens) != n_tokens) {
+    // Some of it is gone, quantised or let go of: from the store or computed
+    // once more.
+    const auto kept =
+        history_.tokens().first(static_cast<std::size_t>(n_tokens));
+    HEARTH_TRY(
+        Sync(std::vector<std::int32_t>(kept.begin(), kept.end()), nullptr));
+    history_.ForgetLogits();
+  } else {
+    history_.Rewind(n_tokens);
+    saves_.NoteRewound(n_tokens);
+  }
+  saves_.ForgetPrompt();
+  Rest();
+  return {};
+}
+
+Result<std::shared_ptr<SessionCore>> SessionCore::Fork() const {
+  HEARTH_ASSIGN(History history, history_.Fork());
+  std::shared_ptr<SessionCore> fork(
+      new SessionCore(engine_, std::move(history)));
+  fork->saves_ = saves_.Fork();
+  if (speculation_ != nullptr) {
+    HEARTH_ASSIGN(fork->speculation_, speculation_->Fork());
+  }
+  return fork;
+}
+
+void SessionCore::Persist() {
+  saves_.SaveAll(history_);
+  if (speculation_ != nullptr) speculation_->drafter().Persist();
+}
+
+bool SessionCore::TryClaim() {
+  if (!use_.TryClaim()) return false;
+  if (!in_progress_) return true;
+  use_.Unclaim();
+  return false;
+}
+
+std::uint64_t SessionCore::HeldBytes() const {
+  const KvReport usage = Usage();
+  return usage.physical_bytes - usage.mapped_bytes;
+}
+
+std::uint64_t SessionCore::LetGo() {
+  Persist();
+  // Blocks that wait to be written still take memory.
+  if (engine_->prompt_cache != nullptr) engine_->prompt_cache->WaitForWriter();
+  history_.Rewind(0);
+  saves_.NoteRewound(0);
+  saves_.ForgetPrompt();
+  return HeldBytes();
+}
+
+Result<void> SessionCore::MakeRoom(int n_tokens) {
+  if (!engine_->ram->has_limit() || n_tokens <= room_tokens_) return {};
+  const int step = engine_->kv.spec().block_tokens;
+  // A window lets go of the rest.
+  const int n_most = engine_->kv.n_blocks();
+  const int n_blocks = std::min((n_tokens + step - 1) / step, n_most) -
+                       std::min(history_.kv().n_blocks(), n_most);
+  if (n_blocks <= 0) return {};
+  // A preallocated sequence holds all that it can grow to.
+  const std::uint64_t bytes =
+      engine_->options.kv_preallocate
+          ? 0
+          : static_cast<std::uint64_t>(n_blocks) *
+                KvLayout(engine_->kv.spec(), step).block_bytes();
+  HEARTH_TRY(engine_->ram->MakeRoom(*this, HeldBytes(), bytes));
+  room_tokens_ = n_tokens;
+  return {};
+}
+
+KvReport SessionCore::Usage() const {
+  const KvUsage usage = history_.kv().Usage();
+  return {.tokens = history_.n_tokens(),
+          .logical_bytes = usage.logical_bytes,
+          .physical_bytes = usage.physical_bytes,
+          .mapped_bytes = usage.mapped_bytes,
+          .populated_layers = usage.populated_layers,
+          .kv_layers = engine_->kv.spec().n_layers()};
+}
+
+}  // namespace hearth

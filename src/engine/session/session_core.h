@@ -1,0 +1,111 @@
+// The inside of a Session: a history, and the order in which its parts act on
+// it. The parts know nothing of each other: SavePolicy decides what is stored,
+// RamBudget who may grow, StepRunner computes, Speculation guesses.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/draft/speculation.h"
+#include "engine/engine_core.h"
+#include "engine/session/found_prefix.h"
+#include "engine/session/history.h"
+#include "engine/session/ram_budget.h"
+#include "engine/session/save_policy.h"
+#include "engine/session/session_use.h"
+#include "hearth/engine.h"
+
+namespace hearth {
+
+class SessionCore;
+
+// What one session wants of a step.
+struct SessionCoreStep {
+  SessionCore* session;
+  std::span<const std::int32_t> tokens;
+  LogitRows want;
+};
+
+class SessionCore final : private KvHolder {
+ public:
+  static Result<std::shared_ptr<SessionCore>> Make(
+      std::shared_ptr<EngineCore> engine);
+  ~SessionCore() override;
+  SessionCore(const SessionCore&) = delete;
+  SessionCore& operator=(const SessionCore&) = delete;
+
+  // A thread is inside while this lives; the memory budget learns at the end
+  // what the session takes. Everything below is called from inside.
+  class Visit {
+   public:
+    // kInvalidArgument when another thread is inside.
+    static Result<Visit> Enter(SessionCore& session);
+    Visit(Visit&& other) noexcept
+        : session_(std::exchange(other.session_, nullptr)) {}
+    Visit& operator=(Visit&&) = delete;
+    ~Visit();
+
+   private:
+    explicit Visit(SessionCore* session) : session_(session) {}
+    SessionCore* session_;
+  };
+
+  EngineCore& engine() { return *engine_; }
+  const History& history() const { return history_; }
+  History& history() { return history_; }
+  SavePolicy& saves() { return saves_; }
+  Speculation* speculation() { return speculation_.get(); }
+
+  // kInvalidArgument for an empty prompt or foreign ids, kResourceFull when it
+  // exceeds the context.
+  Result<void> CheckPrompt(std::span<const std::int32_t> tokens) const;
+  // How many leading ones of `tokens` need not be computed.
+  int Held(std::span<const std::int32_t> tokens) const {
+    return history_.RewindableTo(history_.CommonWith(tokens));
+  }
+  // Keeps the longest prefix of `tokens`, but never all of them, that the
+  // history or `found` has.
+  Result<SyncReport> Attach(std::span<const std::int32_t> tokens,
+                            FoundPrefix found);
+  Result<SyncReport> Sync(std::span<const std::int32_t> tokens,
+                          const Session::Progress& progress);
+  // Computes what the history lacks of `tokens`, which begin with it.
+  Result<void> Prefill(std::span<const std::int32_t> tokens,
+                       const Session::Progress& progress);
+  // One forward step for sessions of one engine, all of them visited. After an
+  // error every one is as before.
+  static Result<void> StepAll(EngineCore& engine,
+                              std::span<const SessionCoreStep> steps);
+  Result<void> Step(std::span<const std::int32_t> tokens, LogitRows want);
+  Result<void> Rewind(int n_tokens);
+  Result<std::shared_ptr<SessionCore>> Fork() const;
+  void Persist();
+  KvReport Usage() const;
+
+  // Nobody waits for what the session would go on with: its memory may go.
+  void Rest() { in_progress_ = false; }
+
+ private:
+  SessionCore(std::shared_ptr<EngineCore> engine, History history);
+
+  // For the memory budget.
+  bool TryClaim() override;
+  void Unclaim() override { use_.Unclaim(); }
+  std::uint64_t LetGo() override;
+  std::uint64_t HeldBytes() const;
+  // Room for the history to grow to `n_tokens`, until the visit ends.
+  Result<void> MakeRoom(int n_tokens);
+  Result<void> CheckStep(const SessionCoreStep& step) const;
+
+  const std::shared_ptr<EngineCore> engine_;
+  SessionUse use_;
+  History history_;
+  SavePolicy saves_;
+  std::unique_ptr<Speculation> speculation_;  // may be null
+  int room_tokens_ = 0;                       // what MakeRoom gave
+  bool in_progress_ = false;
+};
+
+}  // namespace hearth
