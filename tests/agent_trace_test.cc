@@ -135,15 +135,15 @@ TEST(KvRamBudget, R88_IsHeldRefusedAndFreedByIdleSessions) {
   const auto said = first->Generate(few, nullptr);
   ASSERT_TRUE(said.ok());
   ASSERT_TRUE(second->Sync(Ids(380, 2), nullptr).ok()) << "first is idle now";
-  EXPECT_LE(held(*first) + held(*second), options.kv_ram_budget_bytes);
-  EXPECT_EQ(held(*first), 0u);
+  EXPECT_LE(engine->MemoryInUse().held_bytes, options.kv_ram_budget_bytes);
+  EXPECT_LE(held(*first), five_blocks / 5) << "its full blocks are mapped";
   ASSERT_TRUE(second->Generate(few, nullptr).ok());
-  // What it let go is in the prompt cache, answer included.
+  // It goes on from there: nothing is computed again.
   auto history = Ids(380, 1);
   history.insert(history.end(), said->token_ids.begin(), said->token_ids.end());
   const auto back = first->Sync(history, nullptr);
   ASSERT_TRUE(back.ok()) << back.error().message;
-  EXPECT_EQ(back->reuse_tier, "disk");
+  EXPECT_EQ(back->reuse_tier, "memory");
   EXPECT_GE(back->reused_tokens, 380);
 }
 

@@ -113,8 +113,15 @@ struct KvReport {
   std::uint64_t logical_bytes = 0;   // what attention reads
   std::uint64_t physical_bytes = 0;  // what is resident for it, mapped included
   std::uint64_t mapped_bytes = 0;    // of them: shared with the page cache
+  std::uint64_t shared_bytes = 0;    // of them: other sessions hold them, too
   int populated_layers = 0;
   int kv_layers = 0;
+};
+
+// KV memory of all sessions of an engine; what several hold counts once.
+struct KvMemory {
+  std::uint64_t held_bytes = 0;    // of this process; waiting saves included
+  std::uint64_t mapped_bytes = 0;  // shared with the page cache
 };
 
 // A prompt's ids, and how many leading ones a stored prompt gave.
@@ -287,6 +294,9 @@ class Engine {
   // of the given sizes (the last one repeats; empty: one size fits).
   Result<std::vector<float>> Logits(std::span<const std::int32_t> tokens,
                                     std::span<const int> steps);
+
+  // Without the concat reference, whose sessions have nothing in common.
+  KvMemory MemoryInUse() const;
 
   // Waits until everything handed to the prompt cache is durable, `seconds_max`
   // at most (0: as long as it takes). The first error of a save since the last

@@ -32,7 +32,13 @@ BlockMemory::~BlockMemory() {
   for (const Arena& arena : arenas_) ::munmap(arena.base, arena_bytes());
 }
 
-Result<void> BlockMemory::Reserve() {
+Result<void> BlockMemory::Reserve(bool preallocate) {
+  HEARTH_CHECK(arenas_.empty());
+  HEARTH_TRY(AddArena());
+  return preallocate ? Preallocate() : Result<void>();
+}
+
+Result<void> BlockMemory::AddArena() {
   const auto total =
       CheckedMul(slot_bytes_, static_cast<std::uint64_t>(n_at_a_time_));
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -55,8 +61,6 @@ Result<void> BlockMemory::Reserve() {
 }
 
 Result<void> BlockMemory::Preallocate() {
-  HEARTH_CHECK(arenas_.empty());
-  HEARTH_TRY(Reserve());
   std::byte* base = arenas_.front().base;
   if (::madvise(base, arena_bytes(), MADV_POPULATE_WRITE) != 0) {
     if (errno != EINVAL) {
@@ -75,7 +79,7 @@ Result<void> BlockMemory::Preallocate() {
 }
 
 Result<std::byte*> BlockMemory::Take() {
-  if (free_.empty()) HEARTH_TRY(Reserve());
+  if (free_.empty()) HEARTH_TRY(AddArena());
   const Slot slot = free_.back();
   free_.pop_back();
   ++n_in_use_;

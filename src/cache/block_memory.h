@@ -25,10 +25,10 @@ class BlockMemory {
   BlockMemory(const BlockMemory&) = delete;
   BlockMemory& operator=(const BlockMemory&) = delete;
 
-  // Faults in what the first `n_at_a_time` blocks need, so that no later step
-  // waits for a page; it is never given back. Called once, before Take.
-  // kResourceFull.
-  Result<void> Preallocate();
+  // Address space for the first `n_at_a_time` blocks. `preallocate`: its pages
+  // are faulted in, so that no later step waits for one, and never given back.
+  // Called once, before Take. kResourceFull.
+  Result<void> Reserve(bool preallocate);
   // A slot of undefined content. kResourceFull when the system has no address
   // space left.
   Result<std::byte*> Take();
@@ -57,7 +57,8 @@ class BlockMemory {
     std::size_t arena;
     int index;
   };
-  Result<void> Reserve();
+  Result<void> AddArena();
+  Result<void> Preallocate();
   Slot SlotOf(const std::byte* slot) const;
   std::byte* BytesOf(const Slot& slot) const {
     return arenas_[slot.arena].base +

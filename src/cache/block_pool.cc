@@ -24,11 +24,9 @@ BlockPool::BlockPool(const BlockPoolOptions& options)
 Result<std::shared_ptr<BlockPool>> BlockPool::Make(
     const BlockPoolOptions& options) {
   std::shared_ptr<BlockPool> pool(new BlockPool(options));
-  if (options.preallocate) {
-    const MutexLock lock(pool->mutex_);
-    HEARTH_TRY(pool->blocks_.Preallocate());
-    pool->preallocated_bytes_ = pool->blocks_.committed_bytes();
-  }
+  const MutexLock lock(pool->mutex_);
+  HEARTH_TRY(pool->blocks_.Reserve(options.preallocate));
+  pool->preallocated_bytes_ = pool->blocks_.committed_bytes();
   return pool;
 }
 
@@ -46,8 +44,11 @@ std::uint64_t BlockPool::Promise(BlockPromise& promise, int n_blocks,
   const int all_blocks = n_promised_blocks_ - promise.n_blocks_ + n_blocks;
   const int all_tails = n_promised_tails_ - promise.n_tails_ + n_tails;
   const std::uint64_t bytes = held_bytes_with(all_blocks, all_tails);
-  const bool more = n_blocks > promise.n_blocks_ || n_tails > promise.n_tails_;
-  if (more && bytes > options_.bytes_max) return bytes - options_.bytes_max;
+  const std::uint64_t before =
+      held_bytes_with(n_promised_blocks_, n_promised_tails_);
+  if (bytes > before && bytes > options_.bytes_max) {
+    return bytes - options_.bytes_max;
+  }
   n_promised_blocks_ = all_blocks;
   n_promised_tails_ = all_tails;
   promise.n_blocks_ = n_blocks;
@@ -66,10 +67,13 @@ Result<BlockPtr> BlockPool::Allocate(Block::Home home, BlockPromise& promise) {
     const MutexLock lock(mutex_);
     const bool tail = home == Block::Home::kTail;
     int& promised = tail ? promise.n_tails_ : promise.n_blocks_;
-    if (promised == 0 && options_.bytes_max > 0 &&
+    const std::uint64_t before =
+        held_bytes_with(n_promised_blocks_, n_promised_tails_);
+    const std::uint64_t after =
         held_bytes_with(n_promised_blocks_ + (tail ? 0 : 1),
-                        n_promised_tails_ + (tail ? 1 : 0)) >
-            options_.bytes_max) {
+                        n_promised_tails_ + (tail ? 1 : 0));
+    if (promised == 0 && options_.bytes_max > 0 && after > before &&
+        after > options_.bytes_max) {
       return {Code::kResourceFull,
               "all of the KV memory, " + std::to_string(options_.bytes_max) +
                   " bytes, is in use; give it more, or end a sequence"};
@@ -155,6 +159,16 @@ BlockPtr BlockPool::Find(const Digest& id) {
   const MutexLock lock(mutex_);
   const auto entry = index_.find(id);
   return entry == index_.end() ? nullptr : entry->second.block.lock();
+}
+
+int BlockPool::CountHeld(std::span<const Digest> ids) const {
+  const MutexLock lock(mutex_);
+  const auto gone = [this](const Digest& id) HEARTH_REQUIRES(mutex_) {
+    const auto entry = index_.find(id);
+    return entry == index_.end() || entry->second.block.expired();
+  };
+  return static_cast<int>(std::find_if(ids.begin(), ids.end(), gone) -
+                          ids.begin());
 }
 
 BlockPtr BlockPool::Exchange(const Digest& id, BlockPtr mapped) {

@@ -146,6 +146,8 @@ class BlockPool : public std::enable_shared_from_this<BlockPool> {
   BlockPtr Publish(BlockPtr block, const Digest& id);
   // Null when nobody holds it.
   BlockPtr Find(const Digest& id);
+  // How many of the ids, from the first on, Find would find now.
+  int CountHeld(std::span<const Digest> ids) const;
   // Stored bytes take the place of the block that is found under `id`: gives
   // the block to go on with, which is the same for everybody who asks. Whoever
   // holds the other one keeps it until it asks.

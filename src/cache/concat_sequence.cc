@@ -112,6 +112,7 @@ class ConcatSequence final : public KvSequence {
   bool IsMapped(int) const override { return true; }
   std::uint64_t Reserve(int) override { return 0; }
   const BlockTable* table() const override { return nullptr; }
+  std::uint64_t TailBytes() const override { return 0; }
 
   bool HasImage(int, int) const override { return true; }
   BlockImage Image(int block, int n) const override {

@@ -235,6 +235,7 @@ class InPlaceSequence final : public KvSequence {
   }
 
   const BlockTable* table() const override { return &table_; }
+  std::uint64_t TailBytes() const override { return tails_.held_bytes(); }
 
   bool HasImage(int block, int n) const override {
     HEARTH_CHECK(n >= 1 && n <= spec_.block_tokens &&

@@ -93,8 +93,10 @@ class KvSequence : public HostKvPort {
   // place of the promise before; at most n_tokens(): of none. Gives 0, or the
   // bytes that are missing; then nothing has changed.
   virtual std::uint64_t Reserve(int n_tokens) = 0;
-  // Its blocks, for figures of the pool; null when it has none of a pool.
+  // Its blocks, for figures of the pool; null when it has none of a pool. And
+  // the bytes of a tail that is no block yet.
   virtual const BlockTable* table() const = 0;
+  virtual std::uint64_t TailBytes() const = 0;
 
   // Whether Image can give them: not when some of the block was let go of, or
   // when it is part of a block that was quantised.

@@ -92,10 +92,15 @@ Result<void> Engine::Step(std::span<const SessionStep> steps) {
   return SessionCore::StepAll(*core_, wanted);
 }
 
+KvMemory Engine::MemoryInUse() const {
+  if (core_->kv.pool() == nullptr) return {};
+  const PoolUsage usage = core_->kv.pool()->Usage();
+  return {.held_bytes = usage.held_bytes, .mapped_bytes = usage.mapped_bytes};
+}
+
 Result<std::vector<float>> Engine::Logits(std::span<const std::int32_t> tokens,
                                           std::span<const int> steps) {
-  HEARTH_ASSIGN(auto sequence, core_->kv.NewSequence());
-  History history(std::move(sequence));
+  History history(core_->kv.NewSequence());
   std::vector<float> logits;
   std::size_t step_index = 0;
   for (std::size_t at = 0; at < tokens.size();) {

@@ -27,6 +27,7 @@ struct EngineCore {
   std::unique_ptr<WeightPrefetch> prefetch;  // of `model`
   std::shared_ptr<const Tokenizer> tokenizer;
   KvPlan kv;
+  Digest chain_root;  // what the first block of every sequence stands behind
   std::shared_ptr<Workers> workers;           // a draft model's too
   std::unique_ptr<StepRunner> steps;          // of `model`, on `workers`
   std::unique_ptr<PromptCache> prompt_cache;  // may be null

@@ -68,6 +68,12 @@ Result<KvPlan> KvPlan::Make(const EngineOptions& options,
   plan.n_blocks_ =
       BlocksOf(plan.spec_, plan.retention_, plan.context_tokens_, n_unsaved);
   HEARTH_TRY(plan.CheckPreallocation(options));
+  if (plan.concat_) return plan;
+  HEARTH_ASSIGN(plan.pool_,
+                MakeKvPool(plan.spec_, plan.retention_,
+                           {.n_blocks = plan.n_blocks_,
+                            .preallocate = plan.preallocate_,
+                            .bytes_max = options.kv_ram_budget_bytes}));
   return plan;
 }
 
@@ -103,12 +109,9 @@ Result<void> KvPlan::CheckPreallocation(const EngineOptions& options) const {
   return {};
 }
 
-Result<std::unique_ptr<KvSequence>> KvPlan::NewSequence() const {
+std::unique_ptr<KvSequence> KvPlan::NewSequence() const {
   if (concat_) return MakeConcatSequence(spec_, context_tokens_);
-  HEARTH_ASSIGN(auto pool, MakeKvPool(spec_, retention_,
-                                      {.n_blocks = n_blocks_,
-                                       .preallocate = preallocate_}));
-  return MakeInPlaceSequence(std::move(pool), spec_, retention_);
+  return MakeInPlaceSequence(pool_, spec_, retention_);
 }
 
 }  // namespace hearth

@@ -34,8 +34,10 @@ class KvPlan {
   int context_tokens() const { return context_tokens_; }
   // Blocks in memory at once that a sequence may need.
   int n_blocks() const { return n_blocks_; }
-  // An empty sequence with room for the context.
-  Result<std::unique_ptr<KvSequence>> NewSequence() const;
+  // An empty sequence; it takes its blocks from the pool.
+  std::unique_ptr<KvSequence> NewSequence() const;
+  // Of all sequences; null for the concat reference.
+  const std::shared_ptr<BlockPool>& pool() const { return pool_; }
 
  private:
   Result<void> CheckPreallocation(const EngineOptions& options) const;
@@ -45,6 +47,7 @@ class KvPlan {
   int context_tokens_ = 0;
   int n_blocks_ = 0;
   bool concat_ = false, preallocate_ = false;
+  std::shared_ptr<BlockPool> pool_;
 };
 
 }  // namespace hearth

@@ -111,7 +111,6 @@ Result<std::shared_ptr<EngineCore>> OpenCore(const EngineOptions& options,
   auto owned = std::make_shared<EngineCore>();
   EngineCore& core = *owned;
   core.options = options;
-  core.ram = std::make_unique<RamBudget>(options.kv_ram_budget_bytes);
   // Neither needs the other, and the first digest, which the cache's opening
   // makes, sets up the library that computes it.
   std::future<Result<std::unique_ptr<PromptCache>>> opening = std::async(
@@ -132,6 +131,15 @@ Result<std::shared_ptr<EngineCore>> OpenCore(const EngineOptions& options,
   core.workers = lent.workers != nullptr ? lent.workers : MakeWorkers(options);
   core.steps = std::make_unique<StepRunner>(core.model, core.workers);
   if (has_cache) core.prompt_cache->SetIdentity(IdentityOf(core));
+  core.ram = std::make_unique<RamBudget>(core.kv.pool());
+  // Sequences of an engine are of one model: without a store, whose blocks are
+  // those of any model, its digest need not be computed.
+  core.chain_root =
+      RootId(has_cache ? core.prompt_cache->identity()
+                       : KvIdentity{.model_id = {},
+                                    .format_id = FormatId(core.kv.spec()),
+                                    .name_space = {},
+                                    .model_name = {}});
   return owned;
 }
 

@@ -185,6 +185,12 @@ StoreMatch PromptCache::Lookup(const KvSpec& spec,
   return match;
 }
 
+StoreMatch PromptCache::MapStored(const KvSpec& spec,
+                                  std::span<const std::int32_t> tokens) {
+  return store_ == nullptr ? StoreMatch()
+                           : store_->Lookup(identity_, spec, tokens);
+}
+
 void PromptCache::NotePrefill(int n_tokens, double ms) {
   Note([&](LoadChoice& choice) { choice.NotePrefill(n_tokens, ms); });
 }

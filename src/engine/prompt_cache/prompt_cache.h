@@ -57,6 +57,11 @@ class PromptCache {
                                     const Tokenizer& tokenizer,
                                     std::span<const std::int32_t> ids);
 
+  // What is stored of `tokens`, whole blocks mapped, whether or not computing
+  // would be faster: for memory, not for time.
+  StoreMatch MapStored(const KvSpec& spec,
+                       std::span<const std::int32_t> tokens);
+
   // Computing `n_tokens` took `ms`: what loading is compared with.
   void NotePrefill(int n_tokens, double ms);
   // What a lookup of `n_tokens` stored tokens is predicted to take, and to

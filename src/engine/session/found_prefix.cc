@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/stopwatch.h"
+#include "store/format/kv_identity.h"
 
 namespace hearth {
 
@@ -19,14 +20,31 @@ FoundPrefix FindPrefix(PromptCache& cache, const KvSpec& spec,
   return found;
 }
 
-Result<std::unique_ptr<KvSequence>> RestoreKv(const KvPlan& plan,
-                                              StoreMatch&& match) {
-  HEARTH_ASSIGN(auto sequence, plan.NewSequence());
-  for (StoredBlock& block : match.blocks) {
-    HEARTH_TRY(sequence->AppendStored(block.payload, block.n_tokens,
-                                      std::move(block.owner), block.is_mapped));
+std::vector<Digest> FullBlockIds(const Digest& chain_root,
+                                 std::span<const std::int32_t> tokens,
+                                 int block_tokens) {
+  const auto step = static_cast<std::size_t>(block_tokens);
+  std::vector<Digest> ids;
+  for (; tokens.size() >= step; tokens = tokens.subspan(step)) {
+    ids.push_back(
+        ChildId(ids.empty() ? chain_root : ids.back(), tokens.first(step)));
   }
-  return sequence;
+  return ids;
+}
+
+Result<RestoredKv> RestoreKv(const KvPlan& plan, std::span<const Digest> ids,
+                             StoreMatch&& match) {
+  RestoredKv restored;
+  restored.sequence = plan.NewSequence();
+  KvSequence& kv = *restored.sequence;
+  const auto n_shared = static_cast<std::size_t>(kv.AppendShared(ids));
+  restored.n_shared_tokens = kv.n_tokens();
+  for (std::size_t i = n_shared; i < match.blocks.size(); ++i) {
+    StoredBlock& block = match.blocks[i];
+    HEARTH_TRY(kv.AppendStored(block.payload, block.n_tokens,
+                               std::move(block.owner), block.is_mapped));
+  }
+  return restored;
 }
 
 }  // namespace hearth

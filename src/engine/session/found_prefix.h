@@ -24,9 +24,19 @@ struct FoundPrefix {
 FoundPrefix FindPrefix(PromptCache& cache, const KvSpec& spec,
                        std::span<const std::int32_t> tokens, int n_have);
 
-// A sequence of what was found, into a new one: a failed load touches no live
-// one. kResourceFull, kIo.
-Result<std::unique_ptr<KvSequence>> RestoreKv(const KvPlan& plan,
-                                              StoreMatch&& match);
+// Chain ids of the full blocks of `tokens`.
+std::vector<Digest> FullBlockIds(const Digest& chain_root,
+                                 std::span<const std::int32_t> tokens,
+                                 int block_tokens);
+
+// A new sequence of the blocks that sequences of the engine hold under `ids`,
+// and behind them of what the store had: a failed load touches no live one.
+// kResourceFull, kIo.
+struct RestoredKv {
+  std::unique_ptr<KvSequence> sequence;
+  int n_shared_tokens = 0;  // of them, held by other sequences
+};
+Result<RestoredKv> RestoreKv(const KvPlan& plan, std::span<const Digest> ids,
+                             StoreMatch&& match);
 
 }  // namespace hearth

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/format/kv_identity.h"
+
 namespace hearth {
 
 int History::CommonWith(std::span<const std::int32_t> tokens) const {
@@ -15,11 +17,13 @@ int History::CommonWith(std::span<const std::int32_t> tokens) const {
 void History::Rewind(int n_tokens) {
   kv_->Rewind(n_tokens);
   tokens_.resize(static_cast<std::size_t>(n_tokens));
+  DropIds(n_tokens);
   ForgetLogits();
 }
 
 void History::Replace(std::unique_ptr<KvSequence> kv,
                       std::span<const std::int32_t> tokens) {
+  DropIds(CommonWith(tokens));
   kv_ = std::move(kv);
   tokens_.assign(tokens.begin(), tokens.end());
   ForgetLogits();
@@ -37,12 +41,29 @@ void History::KeepRows(int n) {
   tokens_.resize(tokens_.size() - static_cast<std::size_t>(n_logits_ - n));
   n_logits_ = 1;
   kv_->Rewind(n_tokens());
+  DropIds(n_tokens());
+}
+
+void History::DropIds(int n_tokens) {
+  const auto n_full = static_cast<std::size_t>(n_tokens / kv_->block_tokens());
+  ids_.resize(std::min(ids_.size(), n_full));
+}
+
+std::span<const Digest> History::BlockIds() {
+  const auto step = static_cast<std::size_t>(kv_->block_tokens());
+  while ((ids_.size() + 1) * step <= tokens_.size()) {
+    const auto block = std::span<const std::int32_t>(tokens_).subspan(
+        ids_.size() * step, step);
+    ids_.push_back(ChildId(ids_.empty() ? chain_root_ : ids_.back(), block));
+  }
+  return ids_;
 }
 
 Result<History> History::Fork() const {
   HEARTH_ASSIGN(auto kv, kv_->Fork());
-  History fork(std::move(kv));
+  History fork(std::move(kv), chain_root_);
   fork.tokens_ = tokens_;
+  fork.ids_ = ids_;
   fork.n_logits_ = n_logits_;
   if (n_logits_ > 0) {
     fork.logits_ = logits_;

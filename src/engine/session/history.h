@@ -14,7 +14,10 @@ namespace hearth {
 
 class History {
  public:
-  explicit History(std::unique_ptr<KvSequence> kv) : kv_(std::move(kv)) {}
+  // `chain_root`: what the first block's id stands behind.
+  explicit History(std::unique_ptr<KvSequence> kv,
+                   const Digest& chain_root = {})
+      : kv_(std::move(kv)), chain_root_(chain_root) {}
 
   std::span<const std::int32_t> tokens() const { return tokens_; }
   int n_tokens() const { return static_cast<int>(tokens_.size()); }
@@ -29,6 +32,10 @@ class History {
   // Another sequence, which holds `tokens`, takes the place of this one.
   void Replace(std::unique_ptr<KvSequence> kv,
                std::span<const std::int32_t> tokens);
+  // Chain ids of the full blocks.
+  std::span<const Digest> BlockIds();
+  // Lets other sequences find the full blocks.
+  void Publish() { kv_->Publish(BlockIds()); }
   // A second history with the same tokens; sealed blocks are shared.
   Result<History> Fork() const;
 
@@ -64,6 +71,8 @@ class History {
  private:
   friend class StepRunner;
 
+  // Of what tokens_ do not hold any more, forgets the ids.
+  void DropIds(int n_tokens);
   std::span<const float> Row(const std::vector<float>& rows, int row) const {
     if (rows.empty()) return {};
     const std::size_t n = rows.size() / static_cast<std::size_t>(n_logits_);
@@ -71,7 +80,9 @@ class History {
   }
 
   std::unique_ptr<KvSequence> kv_;
+  Digest chain_root_;
   std::vector<std::int32_t> tokens_;
+  std::vector<Digest> ids_;  // of the first full blocks
   int n_logits_ = 0;
   // Only meaningful with n_logits_ > 0. A step writes the second pair and
   // swaps, so that one that fails leaves the first.

@@ -6,6 +6,7 @@
 #include "engine/session/step_runner.h"
 #include "formats/loader.h"
 #include "testing/model_paths.h"
+#include "testing/own_sequence.h"
 
 namespace hearth {
 namespace {
@@ -23,8 +24,7 @@ class HistoryTest : public ::testing::Test {
                                   .n_heads = model_.config.n_kv_heads,
                                   .head_dim = model_.config.head_dim,
                                   .block_tokens = 16};
-    auto pool = MakeKvPool(spec, {}, {.n_blocks = 8});
-    return History(MakeInPlaceSequence(std::move(*pool), spec));
+    return History(OwnSequence(spec));
   }
   void Step(History& history, const Ids& tokens, LogitRows want) {
     const StepItem item{&history, tokens, want};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
 namespace hearth {
 namespace {
@@ -15,65 +14,68 @@ std::string Mebibytes(std::uint64_t bytes) {
 
 void RamBudget::Add(KvHolder& holder) {
   const MutexLock lock(mutex_);
-  accounts_.push_back({&holder, 0});
+  holders_.push_back(&holder);
 }
 
 void RamBudget::Remove(KvHolder& holder) {
   const MutexLock lock(mutex_);
-  accounts_.erase(Find(holder));
+  holders_.remove(&holder);
 }
 
-std::list<RamBudget::Account>::iterator RamBudget::Find(
-    const KvHolder& holder) {
-  return std::find_if(accounts_.begin(), accounts_.end(),
-                      [&](const Account& a) { return a.holder == &holder; });
-}
-
-void RamBudget::Settle(KvHolder& holder, std::uint64_t held) {
-  const MutexLock lock(mutex_);
-  Find(holder)->bytes = held;
-}
-
-Result<void> RamBudget::MakeRoom(KvHolder& asking, std::uint64_t held,
-                                 std::uint64_t more) {
-  if (!has_limit()) return {};
-  const MutexLock lock(mutex_);
-  accounts_.splice(accounts_.end(), accounts_, Find(asking));
-  accounts_.back().bytes = held;
-  std::uint64_t taken = more;
-  for (const Account& account : accounts_) taken += account.bytes;
-  if (taken > bytes_max_) {
-    HEARTH_TRY(Free(taken - bytes_max_, taken, asking));
+std::uint64_t RamBudget::BytesOf(const std::vector<KvHolder*>& idle) const {
+  std::vector<const BlockTable*> tables;
+  std::uint64_t tails = 0;
+  for (KvHolder* holder : idle) {
+    tables.push_back(holder->kv().table());
+    tails += holder->kv().TailBytes();
   }
-  accounts_.back().bytes = held + more;
+  return pool_->BytesHeldOnlyBy(tables) + tails;
+}
+
+// As many as have to let go of everything for `missing` bytes; none when all of
+// them together are not enough.
+std::vector<KvHolder*> RamBudget::ClaimIdle(const KvHolder& asking,
+                                            std::uint64_t missing) {
+  std::vector<KvHolder*> idle;
+  for (KvHolder* holder : holders_) {
+    if (holder == &asking || !holder->TryClaim()) continue;
+    idle.push_back(holder);
+    if (BytesOf(idle) >= missing) return idle;
+  }
+  for (KvHolder* holder : idle) holder->Unclaim();
   return {};
 }
 
-Result<void> RamBudget::Free(std::uint64_t bytes, std::uint64_t taken,
-                             const KvHolder& asking) {
-  std::vector<Account*> idle;
-  std::uint64_t can_go = 0;
-  for (Account& account : accounts_) {
-    if (account.holder == &asking || account.bytes == 0) continue;
-    if (!account.holder->TryClaim()) continue;
-    idle.push_back(&account);
-    can_go += account.bytes;
-    if (can_go >= bytes) break;
+Result<void> RamBudget::MakeRoom(KvHolder& asking, int n_tokens) {
+  if (!has_limit()) return {};
+  std::uint64_t missing = asking.kv().Reserve(n_tokens);
+  const MutexLock lock(mutex_);
+  holders_.remove(&asking);
+  holders_.push_back(&asking);
+  if (missing == 0) return {};
+  asking.ExchangeStored();
+  missing = asking.kv().Reserve(n_tokens);
+  if (missing == 0) return {};
+  const std::vector<KvHolder*> idle = ClaimIdle(asking, missing);
+  for (KvHolder* holder : idle) {
+    if (missing == 0) break;
+    holder->Store();
+    holder->ExchangeStored();
+    missing = asking.kv().Reserve(n_tokens);
   }
-  std::uint64_t freed = 0;
-  for (Account* account : idle) {
-    if (can_go >= bytes) {
-      const std::uint64_t before = account->bytes;
-      account->bytes = account->holder->LetGo();
-      freed += before - std::min(before, account->bytes);
+  for (KvHolder* holder : idle) {
+    if (missing > 0) {
+      holder->LetGo();
+      missing = asking.kv().Reserve(n_tokens);
     }
-    account->holder->Unclaim();
+    holder->Unclaim();
   }
-  if (freed >= bytes) return {};
+  if (missing == 0) return {};
   return {Code::kResourceFull,
-          "the KV cache would take " + Mebibytes(taken - can_go) +
-              " of memory and the KV memory budget allows " +
-              Mebibytes(bytes_max_) +
+          "the KV cache is " + Mebibytes(missing) +
+              " of memory short of what " + std::to_string(n_tokens) +
+              " tokens take, and the KV memory budget is " +
+              Mebibytes(pool_->options().bytes_max) +
               "; shorten the prompt, store keys and values in fewer bits or "
               "raise the budget"};
 }

@@ -1,13 +1,17 @@
-// Memory that the KV of an engine's sessions may take together. Blocks mapped
-// from the store do not count: the system can drop and read them again.
+// Whose memory goes when a session wants more than the pool has: the limit is
+// the pool's, the order is decided here. Blocks mapped from the store do not
+// count: the system can drop and read them again.
 //
-// Threads  any; a holder is claimed before it is told to let go.
+// Threads  any; a holder is claimed before it is told to give.
 #pragma once
 
 #include <cstdint>
 #include <list>
+#include <memory>
+#include <vector>
 
 #include "base/mutex.h"
+#include "cache/kv_sequence.h"
 #include "hearth/result.h"
 
 namespace hearth {
@@ -20,42 +24,44 @@ class KvHolder {
   // Unclaim. Does not wait.
   virtual bool TryClaim() = 0;
   virtual void Unclaim() = 0;
-  // Lets go of its memory; a prompt cache has what it held. Gives the bytes
-  // that it still takes. REQUIRES: claimed.
-  virtual std::uint64_t LetGo() = 0;
+  // REQUIRES for the rest: claimed, or called from inside.
+  virtual KvSequence& kv() = 0;
+  // Goes on from what the store has of it, which is mapped; nothing is lost.
+  virtual void ExchangeStored() = 0;
+  // Hands all that it holds to the store, and waits until it is there.
+  virtual void Store() = 0;
+  // Lets go of everything.
+  virtual void LetGo() = 0;
 };
 
 class RamBudget {
  public:
-  explicit RamBudget(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
+  // `pool` null: there is no limit.
+  explicit RamBudget(std::shared_ptr<const BlockPool> pool)
+      : pool_(std::move(pool)) {}
 
-  bool has_limit() const { return bytes_max_ > 0; }
+  bool has_limit() const {
+    return pool_ != nullptr && pool_->options().bytes_max > 0;
+  }
   void Add(KvHolder& holder) HEARTH_EXCLUDES(mutex_);
   void Remove(KvHolder& holder) HEARTH_EXCLUDES(mutex_);
 
-  // Room for `asking`, which takes `held` bytes, to take `more`; they count as
-  // taken from now on. Others that can be claimed let go for it, the longest
-  // idle first, and only when that is enough; else kResourceFull, and nothing
-  // has changed.
-  Result<void> MakeRoom(KvHolder& asking, std::uint64_t held,
-                        std::uint64_t more) HEARTH_EXCLUDES(mutex_);
-  // What `holder` takes after all: it grew by less, or shrank.
-  void Settle(KvHolder& holder, std::uint64_t held) HEARTH_EXCLUDES(mutex_);
+  // Has the pool promise what `asking`, which the caller is inside, needs to
+  // grow to `n_tokens`. When that is missing, what the store has of `asking`
+  // becomes a mapping; then holders that can be claimed do the same, and at
+  // last let go of everything, the longest idle first, and only when that is
+  // enough; else kResourceFull, and nobody has lost anything.
+  Result<void> MakeRoom(KvHolder& asking, int n_tokens) HEARTH_EXCLUDES(mutex_);
 
  private:
-  struct Account {
-    KvHolder* holder;
-    std::uint64_t bytes;
-  };
-  std::list<Account>::iterator Find(const KvHolder& holder)
+  std::vector<KvHolder*> ClaimIdle(const KvHolder& asking,
+                                   std::uint64_t missing)
       HEARTH_REQUIRES(mutex_);
-  Result<void> Free(std::uint64_t bytes, std::uint64_t taken,
-                    const KvHolder& asking) HEARTH_REQUIRES(mutex_);
+  std::uint64_t BytesOf(const std::vector<KvHolder*>& idle) const;
 
-  const std::uint64_t bytes_max_;  // 0: no limit
+  const std::shared_ptr<const BlockPool> pool_;
   Mutex mutex_;
-  // The last to ask is the last.
-  std::list<Account> accounts_ HEARTH_GUARDED_BY(mutex_);
+  std::list<KvHolder*> holders_ HEARTH_GUARDED_BY(mutex_);  // last to ask, last
 };
 
 }  // namespace hearth

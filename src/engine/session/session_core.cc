@@ -39,9 +39,8 @@ SessionCore::~SessionCore() { engine_->ram->Remove(*this); }
 
 Result<std::shared_ptr<SessionCore>> SessionCore::Make(
     std::shared_ptr<EngineCore> engine) {
-  HEARTH_ASSIGN(auto sequence, engine->kv.NewSequence());
-  std::shared_ptr<SessionCore> session(
-      new SessionCore(engine, History(std::move(sequence))));
+  std::shared_ptr<SessionCore> session(new SessionCore(
+      engine, History(engine->kv.NewSequence(), engine->chain_root)));
   if (engine->draft != nullptr) {
     HEARTH_ASSIGN(auto drafter, engine->draft->NewDrafter());
     session->speculation_ = std::make_unique<Speculation>(
@@ -63,8 +62,8 @@ SessionCore::Visit::~Visit() {
   if (session_ == nullptr) return;
   RamBudget& ram = *session_->engine_->ram;
   if (ram.has_limit() && session_->use_.outermost()) {
-    // Before it can be claimed.
-    ram.Settle(*session_, session_->HeldBytes());
+    // What it was promised and has not taken is everybody's again.
+    (void)session_->history_.kv().Reserve(0);
     session_->room_tokens_ = 0;
   }
   session_->use_.Leave();
@@ -87,6 +86,15 @@ Result<void> SessionCore::CheckPrompt(
   return CheckIds(tokens, engine_->model.config.vocab_size);
 }
 
+int SessionCore::Held(std::span<const std::int32_t> tokens) const {
+  const int n = history_.RewindableTo(history_.CommonWith(tokens));
+  if (engine_->kv.pool() == nullptr) return n;
+  const int step = engine_->kv.spec().block_tokens;
+  if (n + step > static_cast<int>(tokens.size())) return n;
+  const auto ids = FullBlockIds(engine_->chain_root, tokens, step);
+  return std::max(n, engine_->kv.pool()->CountHeld(ids) * step);
+}
+
 Result<SyncReport> SessionCore::Attach(std::span<const std::int32_t> tokens,
                                        FoundPrefix found) {
   HEARTH_TRY(CheckPrompt(tokens));
@@ -106,17 +114,23 @@ Result<SyncReport> SessionCore::Attach(std::span<const std::int32_t> tokens,
   int n_have = history_.RewindableTo(n_common);
   saves_.NoteRewound(n_common);
   if (n_have > 0) report.reuse_tier = "memory";
-  if (const int n_found = found.match.n_tokens; n_found > n_have) {
+  const int n_found = found.match.n_tokens;
+  if (std::max(n_found, Held(tokens)) > n_have) {
     const Stopwatch clock;
-    auto restored = RestoreKv(engine_->kv, std::move(found.match));
-    if (restored.ok()) {
-      history_.Replace(std::move(*restored), found.tokens);
-      saves_.NoteRestored(n_found);
-      n_have = n_found;
-      report.reuse_tier = found.tier;
-    } else {
+    auto restored = RestoreKv(engine_->kv,
+                              FullBlockIds(engine_->chain_root, tokens,
+                                           engine_->kv.spec().block_tokens),
+                              std::move(found.match));
+    if (!restored.ok()) {
       report.warnings.push_back("stored KV not used: " +
                                 restored.error().message);
+    } else if (const int n = restored->sequence->n_tokens(); n > n_have) {
+      report.reuse_tier = n > restored->n_shared_tokens ? found.tier : "memory";
+      history_.Replace(std::move(restored->sequence),
+                       tokens.first(static_cast<std::size_t>(n)));
+      history_.Publish();
+      saves_.NoteRestored(std::min(n, n_found));
+      n_have = n;
     }
     report.lookup_ms += clock.ms();
   }
@@ -217,6 +231,7 @@ Result<void> SessionCore::StepAll(EngineCore& engine,
   HEARTH_TRY(engine.steps->Run(items));
   for (const SessionCoreStep& step : steps) {
     step.session->in_progress_ = true;
+    step.session->history_.Publish();
     step.session->saves_.AfterStep(step.session->history_);
   }
   return {};
@@ -274,36 +289,49 @@ bool SessionCore::TryClaim() {
   return false;
 }
 
-std::uint64_t SessionCore::HeldBytes() const {
-  const KvReport usage = Usage();
-  return usage.physical_bytes - usage.mapped_bytes;
-}
-
-std::uint64_t SessionCore::LetGo() {
+void SessionCore::Store() {
   Persist();
   // Blocks that wait to be written still take memory.
   if (engine_->prompt_cache != nullptr) engine_->prompt_cache->WaitForWriter();
+}
+
+void SessionCore::ExchangeStored() {
+  const std::span<const Digest> ids = history_.BlockIds();
+  PromptCache* cache = engine_->prompt_cache.get();
+  if (cache == nullptr || ids.empty()) return;
+  const auto n_full = static_cast<int>(ids.size());
+  int first = 0;  // that takes memory
+  while (first < n_full && history_.kv().IsMapped(first)) ++first;
+  if (first == n_full) return;
+  StoreMatch match = cache->MapStored(
+      engine_->kv.spec(),
+      history_.tokens().first(
+          ids.size() *
+          static_cast<std::size_t>(engine_->kv.spec().block_tokens)));
+  for (std::size_t i = static_cast<std::size_t>(first);
+       i < std::min(ids.size(), match.blocks.size()); ++i) {
+    StoredBlock& block = match.blocks[i];
+    // What had to be copied to be read would take as much memory.
+    if (!block.is_mapped || block.n_tokens < engine_->kv.spec().block_tokens) {
+      continue;
+    }
+    history_.kv().Exchange(static_cast<int>(i), ids[i], block.payload,
+                           std::move(block.owner));
+  }
+}
+
+void SessionCore::LetGo() {
   history_.Rewind(0);
   saves_.NoteRewound(0);
   saves_.ForgetPrompt();
-  return HeldBytes();
 }
 
 Result<void> SessionCore::MakeRoom(int n_tokens) {
-  if (!engine_->ram->has_limit() || n_tokens <= room_tokens_) return {};
-  const int step = engine_->kv.spec().block_tokens;
-  // A window lets go of the rest.
-  const int n_most = engine_->kv.n_blocks();
-  const int n_blocks = std::min((n_tokens + step - 1) / step, n_most) -
-                       std::min(history_.kv().n_blocks(), n_most);
-  if (n_blocks <= 0) return {};
-  // A preallocated sequence holds all that it can grow to.
-  const std::uint64_t bytes =
-      engine_->options.kv_preallocate
-          ? 0
-          : static_cast<std::uint64_t>(n_blocks) *
-                KvLayout(engine_->kv.spec(), step).block_bytes();
-  HEARTH_TRY(engine_->ram->MakeRoom(*this, HeldBytes(), bytes));
+  RamBudget& ram = *engine_->ram;
+  if (!ram.has_limit()) return {};
+  // What was promised before still is, and what a window has given back since.
+  n_tokens = std::max(room_tokens_, n_tokens);
+  HEARTH_TRY(ram.MakeRoom(*this, n_tokens));
   room_tokens_ = n_tokens;
   return {};
 }
@@ -314,6 +342,7 @@ KvReport SessionCore::Usage() const {
           .logical_bytes = usage.logical_bytes,
           .physical_bytes = usage.physical_bytes,
           .mapped_bytes = usage.mapped_bytes,
+          .shared_bytes = usage.shared_bytes,
           .populated_layers = usage.populated_layers,
           .kv_layers = engine_->kv.spec().n_layers()};
 }

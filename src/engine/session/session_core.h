@@ -62,9 +62,8 @@ class SessionCore final : private KvHolder {
   // exceeds the context.
   Result<void> CheckPrompt(std::span<const std::int32_t> tokens) const;
   // How many leading ones of `tokens` need not be computed.
-  int Held(std::span<const std::int32_t> tokens) const {
-    return history_.RewindableTo(history_.CommonWith(tokens));
-  }
+  // The history has them, or other sessions do.
+  int Held(std::span<const std::int32_t> tokens) const;
   // Keeps the longest prefix of `tokens`, but never all of them, that the
   // history or `found` has.
   Result<SyncReport> Attach(std::span<const std::int32_t> tokens,
@@ -93,8 +92,10 @@ class SessionCore final : private KvHolder {
   // For the memory budget.
   bool TryClaim() override;
   void Unclaim() override { use_.Unclaim(); }
-  std::uint64_t LetGo() override;
-  std::uint64_t HeldBytes() const;
+  KvSequence& kv() override { return history_.kv(); }
+  void ExchangeStored() override;
+  void Store() override;
+  void LetGo() override;
   // Room for the history to grow to `n_tokens`, until the visit ends.
   Result<void> MakeRoom(int n_tokens);
   Result<void> CheckStep(const SessionCoreStep& step) const;
