@@ -69,7 +69,7 @@ ModelInfo Describe(const LoadedModel& model) {
 
 // The content digest, from the memo beside the store when the files are
 // unchanged since it was made.
-Digest DigestOf(const LoadedModel& model, const std::string& cache_dir,
+Digest DigestOf(const LoadedModel& model, const SideFiles* side_files,
                 bool trust_memo, ThreadPool& pool) {
   std::vector<FileStamp> stamps;
   for (const MappedFile& file : model.files) stamps.push_back(file.stamp());
@@ -79,14 +79,15 @@ Digest DigestOf(const LoadedModel& model, const std::string& cache_dir,
       stamps.push_back(*self);
     }
   }
-  const ModelMemo memo(cache_dir);
-  const bool memoised = !cache_dir.empty() && !stamps.empty();
-  if (memoised && trust_memo) {
+  if (side_files == nullptr || stamps.empty())
+    return ContentDigest(model, pool);
+  const ModelMemo memo(*side_files);
+  if (trust_memo) {
     if (const auto known = memo.Find(stamps); known.has_value()) return *known;
   }
   const Digest digest = ContentDigest(model, pool);
   // A memo that cannot be written costs time at the next start, nothing else.
-  if (memoised) (void)memo.Save(stamps, digest);
+  (void)memo.Save(stamps, digest);
   return digest;
 }
 
@@ -98,7 +99,7 @@ void RoundRope(RopeRounding rounding, RopeConfig& rope) {
 }
 
 KvIdentity IdentityOf(const EngineParts& parts) {
-  const Digest content = DigestOf(parts.model, parts.prompt_cache->directory(),
+  const Digest content = DigestOf(parts.model, parts.prompt_cache->side_files(),
                                   !parts.options.verify_model, *parts.pool);
   return {.model_id =
               ModelId(parts.model.config, content, parts.forward->numerics()),
@@ -258,9 +259,11 @@ Result<std::unique_ptr<EngineParts>> OpenParts(
   parts.prefetch = std::make_unique<WeightPrefetch>(parts.model);
   RoundRope(options.rope_rounding, parts.model.config.rope);
   HEARTH_ASSIGN(parts.prompt_cache, opening.get());
-  const std::string cache_dir =
-      parts.prompt_cache == nullptr ? "" : parts.prompt_cache->directory();
-  HEARTH_ASSIGN(parts.tokenizer, MakeTokenizerCached(parts.model, cache_dir));
+  HEARTH_ASSIGN(
+      parts.tokenizer,
+      MakeTokenizerCached(parts.model, parts.prompt_cache == nullptr
+                                           ? nullptr
+                                           : parts.prompt_cache->side_files()));
   ModelConfig& config = parts.model.config;
   HEARTH_TRY(SetStreaming(options, config));
   parts.spec =

@@ -36,12 +36,8 @@ int EngineParts::n_kv_blocks() const {
     const int window =
         *std::max_element(retention.windows.begin(), retention.windows.end());
     std::int64_t kept = std::int64_t{window} + Forward::kStepTokensMax;
-    // What waits to be saved: bounded, but for the one file that takes whole
-    // prompts.
-    if (prompt_cache != nullptr) {
-      kept += options.prompt_cache_file.empty() ? kUnsavedTokensMax
-                                                : kBundleTokensMax;
-    }
+    // What waits to be saved.
+    if (prompt_cache != nullptr) kept += kUnsavedTokensMax;
     n = std::min(n, blocks(retention.sink_tokens) + blocks(kept) + 4);
   }
   return static_cast<int>(n);

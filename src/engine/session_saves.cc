@@ -26,20 +26,13 @@ void SessionImpl::ForgetLostSaves() {
 void SessionImpl::KeepUnsaved() {
   if (parts_.prompt_cache == nullptr) return;
   const int n_tokens = sequence_->n_tokens();
-  const bool whole_prompts = !parts_.options.prompt_cache_file.empty();
-  int releasable = n_stored_;
-  if (!whole_prompts) {
-    releasable = std::max(releasable, n_tokens - kUnsavedTokensMax);
-  } else if (!unsaved_prompt_.has_value()) {
-    releasable = n_tokens;
-  }
+  const int releasable = std::max(n_stored_, n_tokens - kUnsavedTokensMax);
   sequence_->SetReleasable(releasable);
 }
 
 int SessionImpl::SavableTokens(int n_tokens) const {
   const int step = parts_.spec.block_tokens;
-  const bool whole_prompts = !parts_.options.prompt_cache_file.empty();
-  const int first = whole_prompts ? 0 : n_stored_ / step;
+  const int first = n_stored_ / step;
   for (int begin = first * step; begin < n_tokens; begin += step) {
     if (!sequence_->HasImage(begin / step, std::min(step, n_tokens - begin))) {
       return begin;
@@ -71,10 +64,7 @@ void SessionImpl::Save(std::size_t n_tokens) {
   unsaved_prompt_.reset();
   // Less when a window is done with some of it: then the beginning is kept.
   const int n_savable = SavableTokens(static_cast<int>(n_tokens));
-  if (n_savable < static_cast<int>(n_tokens) &&
-      (n_savable <= n_stored_ || !parts_.options.prompt_cache_file.empty())) {
-    return;
-  }
+  if (n_savable < static_cast<int>(n_tokens) && n_savable <= n_stored_) return;
   n_tokens = static_cast<std::size_t>(n_savable);
   const auto tokens = std::span<const std::int32_t>(tokens_).first(n_tokens);
   std::string preview;
