@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "store/format/vault.h"
+#include "base/files/vault.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
                                       std::size_t size) {

@@ -111,29 +111,27 @@ void CheckAllWays(Way& way, const std::vector<std::int32_t>& ids) {
                             .name_space = "",
                             .model_name = "test"};
   const auto prefix = std::span(ids).first(static_cast<std::size_t>(cut));
-  const auto chain = ChainIds(identity, prefix, way.spec.block_tokens);
-  std::vector<BlockToSave> blocks;
+  const BlockChain chain(identity, prefix, way.spec.block_tokens);
+  std::vector<ByteSpan> payloads;
   std::vector<BlockImage> images;
   for (int b = 0; b * way.spec.block_tokens < cut; ++b) {
     const int m =
         std::min(way.spec.block_tokens, cut - b * way.spec.block_tokens);
     images.push_back(plain->Image(b, m));
-    blocks.push_back(
-        {b == 0 ? RootId(identity) : chain[static_cast<std::size_t>(b) - 1],
-         chain[static_cast<std::size_t>(b)],
-         prefix.subspan(static_cast<std::size_t>(b * way.spec.block_tokens),
-                        static_cast<std::size_t>(m)),
-         images.back().payload});
+    payloads.push_back(images.back().payload);
   }
   const std::string bundle = dir.path() + "/bundle.kvcache";
-  ASSERT_TRUE(SaveBundle(bundle, identity, way.spec, prefix, blocks).ok());
-  ASSERT_TRUE(store->SaveBlocks(identity, way.spec, blocks).ok());
-  ASSERT_TRUE(store->SaveManifest(identity, way.spec, prefix, "").ok());
+  const auto file = std::move(*KvStore::OpenFile(bundle));
+  for (KvStore* to : {store.get(), file.get()}) {
+    ASSERT_TRUE(to->SaveBlocks(chain, way.spec, 0, payloads).ok());
+    ASSERT_TRUE(to->SaveManifest(chain, way.spec, "").ok());
+  }
   for (const bool use_bundle : {false, true}) {
     for (const bool to_concat : {false, true}) {
-      StoreMatch match = use_bundle
-                             ? LookupBundle(bundle, identity, way.spec, ids)
-                             : store->Lookup(identity, way.spec, ids);
+      StoreMatch match =
+          (use_bundle ? file : store)
+              ->Lookup(BlockChain(identity, ids, way.spec.block_tokens),
+                       way.spec);
       ASSERT_EQ(match.n_tokens, cut) << match.miss_reason;
       auto loaded = to_concat ? way.Concat() : way.InPlace();
       for (StoredBlock& block : match.blocks) {

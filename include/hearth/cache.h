@@ -36,13 +36,16 @@ Result<std::string> CacheUnpin(const CacheDir& dir, const std::string& name);
 // Deletes leftovers and prompts with holes, then enforces the limit (0: none).
 Result<std::string> CacheGc(const CacheDir& dir,
                             std::uint64_t disk_budget_bytes);
-// Deletes everything, or what one model name has.
+// Deletes everything, or what one model name has. "left" names what these two
+// could not delete.
 Result<std::string> CacheWipe(const CacheDir& dir,
                               const std::string& model_name);
 // The file is encrypted when the directory's entries are, with the same key.
 Result<std::string> CacheExport(const CacheDir& dir, const std::string& name,
                                 const std::string& path);
-Result<std::string> CacheImport(const CacheDir& dir, const std::string& path);
+// Within the limit (0: none).
+Result<std::string> CacheImport(const CacheDir& dir, const std::string& path,
+                                std::uint64_t disk_budget_bytes = 0);
 // How much of a prompt would hit for this engine's model and settings, and
 // where it parts from the nearest stored prompt.
 Result<std::string> CacheWhy(Engine& engine, const std::string& prompt);

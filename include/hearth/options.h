@@ -71,7 +71,13 @@ struct EngineOptions {
   // redis://[[user]:password@]host[:port][/db], rediss:// for TLS; empty: none.
   std::string cache_remote = {};
   int cache_remote_deadline_ms = 1000;  // what one lookup may wait for it
-  std::string cache_key_file = {};      // encrypts what is stored; 32 bytes
+  // What comes from that server counts only with a MAC under this file's key
+  // (32 bytes), which its machines share, or encrypted under cache_key_file.
+  // Without either it is refused, unless `cache_remote_trusted` says that
+  // whoever can write to it may change this machine's answers.
+  std::string cache_remote_key_file = {};
+  bool cache_remote_trusted = false;
+  std::string cache_key_file = {};  // encrypts what is stored; 32 bytes
   bool cache_verify = true;     // checksums before use; false trusts the disk
   bool cache_previews = false;  // the prompt's beginning in the sidecar
   bool cache_always = false;    // load what is stored even where computing it

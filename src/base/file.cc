@@ -5,29 +5,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
+#include "base/files/directory.h"
+#include "base/files/system_error.h"
+#include "base/files/temporary_name.h"
+
 namespace hearth {
 namespace {
-
-class UniqueFd {
- public:
-  explicit UniqueFd(int fd) : fd_(fd) {}
-  ~UniqueFd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  UniqueFd(const UniqueFd&) = delete;
-  UniqueFd& operator=(const UniqueFd&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 FileStamp StampOf(const struct stat& st) {
   FileStamp stamp;
@@ -39,31 +29,6 @@ FileStamp StampOf(const struct stat& st) {
   stamp.ctime_ns =
       std::int64_t{st.st_ctim.tv_sec} * 1'000'000'000 + st.st_ctim.tv_nsec;
   return stamp;
-}
-
-Error ErrnoError(int number, const std::string& what) {
-  const Code code = number == ENOENT || number == ENOTDIR ? Code::kNotFound
-                    : number == ELOOP ? Code::kInvalidArgument
-                    : number == ENOSPC || number == EDQUOT ? Code::kResourceFull
-                                                           : Code::kIo;
-  return {code, what + ": " + ErrnoText(number)};
-}
-
-Result<void> WriteAll(int fd, ByteSpan bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      return ErrnoError(errno, path);
-    }
-    bytes = bytes.subspan(static_cast<std::size_t>(n));
-  }
-  return {};
-}
-
-std::string ParentOf(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  return parent.empty() ? "." : parent;
 }
 
 }  // namespace
@@ -106,13 +71,13 @@ Result<MappedFile> MappedFile::Open(const std::string& path,
   const int flags =
       O_RDONLY | O_CLOEXEC | O_NONBLOCK | (follow_links ? 0 : O_NOFOLLOW);
   UniqueFd fd(::open(path.c_str(), flags));
-  if (fd.get() < 0) return ErrnoError(errno, path);
+  if (fd.get() < 0) return SystemError(errno, path);
   return FromDescriptor(fd.get(), path);
 }
 
 Result<MappedFile> MappedFile::FromDescriptor(int fd, const std::string& path) {
   struct stat st;
-  if (::fstat(fd, &st) != 0) return ErrnoError(errno, path);
+  if (::fstat(fd, &st) != 0) return SystemError(errno, path);
   if (!S_ISREG(st.st_mode)) {
     return {Code::kInvalidArgument, path + ": not a regular file"};
   }
@@ -122,7 +87,7 @@ Result<MappedFile> MappedFile::FromDescriptor(int fd, const std::string& path) {
   if (st.st_size > 0) {
     const auto size = static_cast<std::size_t>(st.st_size);
     void* p = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
-    if (p == MAP_FAILED) return ErrnoError(errno, path);
+    if (p == MAP_FAILED) return SystemError(errno, path);
     file.data_ = static_cast<const std::byte*>(p);
     file.size_ = size;
   }
@@ -130,23 +95,31 @@ Result<MappedFile> MappedFile::FromDescriptor(int fd, const std::string& path) {
 }
 
 Result<void> MappedFile::Populate() const {
-#ifdef MADV_POPULATE_READ
-  void* start = const_cast<std::byte*>(data_);
   // A file in memory stays as it is, and the hint would cost as much as mapping
   // a part of it.
   unsigned char first_page = 0;
-  if (size_ > 0 && ::mincore(start, 1, &first_page) == 0 &&
+  if (size_ > 0 &&
+      ::mincore(const_cast<std::byte*>(data_), 1, &first_page) == 0 &&
       (first_page & 1) == 0) {
     AdviseHugePages();
   }
-  while (size_ > 0 && ::madvise(start, size_, MADV_POPULATE_READ) != 0) {
+  return PopulateMapped(bytes(), path_);
+}
+
+Result<void> PopulateMapped(ByteSpan bytes, const std::string& path) {
+#ifdef MADV_POPULATE_READ
+  void* start = const_cast<std::byte*>(bytes.data());
+  while (!bytes.empty() &&
+         ::madvise(start, bytes.size(), MADV_POPULATE_READ) != 0) {
     if (errno == EINTR || errno == EAGAIN) continue;
     if (errno == EINVAL) break;  // a kernel before 5.14: pages come on touch
     // The system's way of saying that the disk did not deliver the page.
     const bool unreadable = errno == EFAULT || errno == EHWPOISON;
     return {unreadable ? Code::kCorrupt : Code::kIo,
-            path_ + ": cannot be read: " + ErrnoText(errno)};
+            path + ": cannot be read: " + ErrnoText(errno)};
   }
+#else
+  static_cast<void>(bytes), static_cast<void>(path);
 #endif
   return {};
 }
@@ -165,21 +138,21 @@ void MappedFile::AdviseHugePages() const {
 
 Result<FileStamp> StatFile(const std::string& path) {
   struct stat st;
-  if (::stat(path.c_str(), &st) != 0) return ErrnoError(errno, path);
+  if (::stat(path.c_str(), &st) != 0) return SystemError(errno, path);
   return StampOf(st);
 }
 
 Result<std::string> ReadTextFile(const std::string& path,
                                  std::size_t size_max) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (fd.get() < 0) return ErrnoError(errno, path);
+  if (fd.get() < 0) return SystemError(errno, path);
   std::string text;
   char buffer[1 << 16];
   while (true) {
     const ssize_t n = ::read(fd.get(), buffer, sizeof(buffer));
     if (n < 0) {
       if (errno == EINTR) continue;
-      return ErrnoError(errno, path);
+      return SystemError(errno, path);
     }
     if (n == 0) return text;
     text.append(buffer, static_cast<std::size_t>(n));
@@ -192,37 +165,17 @@ Result<std::string> ReadTextFile(const std::string& path,
 
 Result<void> WriteFileAtomically(const std::string& path,
                                  std::span<const ByteSpan> parts) {
-  static std::atomic<unsigned> counter{0};
-  const std::string temporary = path + ".tmp." + std::to_string(::getpid()) +
-                                "." + std::to_string(counter.fetch_add(1));
-  {
-    UniqueFd fd(::open(temporary.c_str(),
-                       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (fd.get() < 0) return ErrnoError(errno, temporary);
-    Result<void> written;
-    for (const ByteSpan part : parts) {
-      written = WriteAll(fd.get(), part, temporary);
-      if (!written.ok()) break;
-    }
-    if (written.ok() && ::fsync(fd.get()) != 0) {
-      written = ErrnoError(errno, temporary);
-    }
-    if (!written.ok()) {
-      ::unlink(temporary.c_str());
-      return written;
-    }
+  const std::filesystem::path target(path);
+  const std::string folder = target.parent_path().string();
+  const std::string name = target.filename().string();
+  if (name.empty() || name == "." || name == "..") {
+    return {Code::kInvalidArgument, path + ": not a name for a file"};
   }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
-    const int number = errno;
-    ::unlink(temporary.c_str());
-    return ErrnoError(number, path);
-  }
-  UniqueFd directory(
-      ::open(ParentOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.get() < 0 || ::fsync(directory.get()) != 0) {
-    return ErrnoError(errno, ParentOf(path));
-  }
-  return {};
+  HEARTH_ASSIGN(
+      const Directory directory,
+      Directory::Open(FileOps::System(), folder.empty() ? "." : folder));
+  SweepTemporariesOf(directory, name);
+  return directory.Write(name, parts);
 }
 
 Result<void> WriteFileAtomically(const std::string& path, ByteSpan bytes) {
@@ -234,11 +187,11 @@ Result<void> MakeDirectories(const std::string& path) {
   for (const auto& part : std::filesystem::path(path)) {
     so_far = (std::filesystem::path(so_far) / part).string();
     if (::mkdir(so_far.c_str(), 0700) != 0 && errno != EEXIST) {
-      return ErrnoError(errno, so_far);
+      return SystemError(errno, so_far);
     }
   }
   struct stat st;
-  if (::stat(path.c_str(), &st) != 0) return ErrnoError(errno, path);
+  if (::stat(path.c_str(), &st) != 0) return SystemError(errno, path);
   if (!S_ISDIR(st.st_mode)) {
     return {Code::kInvalidArgument, path + ": not a directory"};
   }

@@ -5,14 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
-#include "base/file.h"
+#include "base/files/system_error.h"
+#include "base/files/temporary_name.h"
 
 namespace hearth {
 namespace {
@@ -21,13 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr int kLinksMax = 40;  // as the kernel
 
-Error OsError(int number, const std::string& what) {
-  const Code code = number == ENOENT || number == ENOTDIR  ? Code::kNotFound
-                    : number == ENOSPC || number == EDQUOT ? Code::kResourceFull
-                                                           : Code::kIo;
-  return {code, what + ": " + ErrnoText(number)};
-}
-
 bool IsStandardOutput(const std::string& path) {
   return path == "-" || path == "/dev/stdout";
 }
@@ -35,12 +28,6 @@ bool IsStandardOutput(const std::string& path) {
 std::string ParentOf(const std::string& path) {
   const std::string parent = fs::path(path).parent_path().string();
   return parent.empty() ? "." : parent;
-}
-
-std::string TemporaryBeside(const std::string& path) {
-  static std::atomic<unsigned> counter{0};
-  return path + ".tmp." + std::to_string(::getpid()) + "." +
-         std::to_string(counter.fetch_add(1));
 }
 
 // The file that a chain of links leads to; it need not exist.
@@ -54,7 +41,7 @@ Result<std::string> BehindLinks(std::string path) {
     if (error) return Error{Code::kIo, path + ": " + error.message()};
     path = to.is_absolute() ? to.string() : (ParentOf(path) / to).string();
   }
-  return OsError(ELOOP, first);
+  return SystemError(ELOOP, first);
 }
 
 // What CheckOutput found.
@@ -77,7 +64,7 @@ Result<void> CheckExisting(const std::string& path, const std::string& target,
     return {Code::kInvalidArgument,
             path + ": is a directory; name a file in it"};
   }
-  if (::access(target.c_str(), W_OK) != 0) return OsError(errno, path);
+  if (::access(target.c_str(), W_OK) != 0) return SystemError(errno, path);
   if (!S_ISREG(st.st_mode) || rule.replace) return {};
   if (rule.same_kind && rule.same_kind(target)) return {};
   return {Code::kInvalidArgument,
@@ -92,17 +79,18 @@ Result<Target> Look(const std::string& path, const OutputRule& rule) {
   HEARTH_ASSIGN(const std::string target, BehindLinks(path));
   struct stat st;
   const bool exists = ::stat(target.c_str(), &st) == 0;
-  if (!exists && errno != ENOENT) return OsError(errno, path);
+  if (!exists && errno != ENOENT) return SystemError(errno, path);
   if (exists) {
     HEARTH_TRY(CheckExisting(path, target, st, rule));
     if (!S_ISREG(st.st_mode)) return Target{target, true};
   }
   const std::string parent = ParentOf(target);
   if (target.ends_with('/') || ::stat(parent.c_str(), &st) != 0) {
-    return OsError(ENOENT, parent);
+    return SystemError(ENOENT, parent);
   }
-  if (!S_ISDIR(st.st_mode)) return OsError(ENOTDIR, parent);
-  if (::access(parent.c_str(), W_OK | X_OK) != 0) return OsError(errno, parent);
+  if (!S_ISDIR(st.st_mode)) return SystemError(ENOTDIR, parent);
+  if (::access(parent.c_str(), W_OK | X_OK) != 0)
+    return SystemError(errno, parent);
   return Target{target, false};
 }
 
@@ -125,10 +113,10 @@ bool RenameToNew(const std::string& from, const std::string& to) {
 // EINVAL; what they promise of a rename is theirs.
 Result<void> FlushDirectory(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return OsError(errno, path);
+  if (fd < 0) return SystemError(errno, path);
   const int number = ::fsync(fd) == 0 ? 0 : errno;
   ::close(fd);
-  if (number != 0 && number != EINVAL) return OsError(number, path);
+  if (number != 0 && number != EINVAL) return SystemError(number, path);
   return {};
 }
 
@@ -152,14 +140,14 @@ Result<OutputFile> OutputFile::Create(const std::string& path,
   } else if (target.through) {
     file.fd_ = ::open(target.path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
   } else {
-    file.temporary_ = TemporaryBeside(target.path);
+    file.temporary_ = TemporaryName(target.path);
     // The mode of what is replaced is its owner's choice.
     const mode_t mode = file.replace_ ? st.st_mode & 0777 : 0666;
     file.fd_ = ::open(file.temporary_.c_str(),
                       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (file.fd_ >= 0 && file.replace_) ::fchmod(file.fd_, mode);
   }
-  if (file.fd_ < 0) return OsError(errno, file.path_);
+  if (file.fd_ < 0) return SystemError(errno, file.path_);
   return file;
 }
 
@@ -181,7 +169,7 @@ Result<void> OutputFile::Append(ByteSpan bytes) {
     const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
     if (n < 0) {
       if (errno == EINTR) continue;
-      return OsError(errno, path_);
+      return SystemError(errno, path_);
     }
     bytes = bytes.subspan(static_cast<std::size_t>(n));
   }
@@ -191,14 +179,14 @@ Result<void> OutputFile::Append(ByteSpan bytes) {
 Result<void> OutputFile::Commit() {
   if (temporary_.empty()) {
     // Some file systems tell of a full disk only now.
-    if (::close(std::exchange(fd_, -1)) != 0) return OsError(errno, path_);
+    if (::close(std::exchange(fd_, -1)) != 0) return SystemError(errno, path_);
     return {};
   }
-  if (::fsync(fd_) != 0) return OsError(errno, path_);
+  if (::fsync(fd_) != 0) return SystemError(errno, path_);
   const bool named = replace_
                          ? ::rename(temporary_.c_str(), target_.c_str()) == 0
                          : RenameToNew(temporary_, target_);
-  if (!named) return OsError(errno, path_);
+  if (!named) return SystemError(errno, path_);
   ::close(std::exchange(fd_, -1));
   return FlushDirectory(ParentOf(target_));
 }
@@ -223,7 +211,8 @@ Result<void> OutputDirectory::Check(const std::string& path, bool replace) {
     if (!S_ISDIR(st.st_mode)) {
       return {Code::kInvalidArgument, path + ": exists and is no directory"};
     }
-    if (::access(path.c_str(), W_OK | X_OK) != 0) return OsError(errno, path);
+    if (::access(path.c_str(), W_OK | X_OK) != 0)
+      return SystemError(errno, path);
     std::error_code error;
     const bool empty = fs::is_empty(path, error);
     if (error) return {Code::kIo, path + ": " + error.message()};
@@ -233,16 +222,16 @@ Result<void> OutputDirectory::Check(const std::string& path, bool replace) {
                 ": is not empty; choose another name, or say that the model "
                 "in it may be replaced"};
   }
-  if (errno != ENOENT) return OsError(errno, path);
+  if (errno != ENOENT) return SystemError(errno, path);
   // Missing parents are made.
   fs::path parent = fs::absolute(path).lexically_normal();
   if (!parent.has_filename()) parent = parent.parent_path();
   do {
     parent = parent.parent_path();
   } while (::stat(parent.c_str(), &st) != 0 && parent.has_relative_path());
-  if (!S_ISDIR(st.st_mode)) return OsError(ENOTDIR, parent.string());
+  if (!S_ISDIR(st.st_mode)) return SystemError(ENOTDIR, parent.string());
   if (::access(parent.c_str(), W_OK | X_OK) != 0) {
-    return OsError(errno, parent.string());
+    return SystemError(errno, parent.string());
   }
   return {};
 }
@@ -262,9 +251,9 @@ Result<OutputDirectory> OutputDirectory::Create(const std::string& path,
     fs::create_directories(ParentOf(directory.target_), error);
     if (error) return Error{Code::kIo, path + ": " + error.message()};
   }
-  const std::string temporary = TemporaryBeside(
+  const std::string temporary = TemporaryName(
       directory.exists_ ? directory.target_ + "/" : directory.target_);
-  if (::mkdir(temporary.c_str(), 0777) != 0) return OsError(errno, path);
+  if (::mkdir(temporary.c_str(), 0777) != 0) return SystemError(errno, path);
   directory.temporary_ = temporary;
   return directory;
 }
@@ -313,7 +302,7 @@ Result<void> OutputDirectory::Commit() {
     temporary_.clear();
     return FlushDirectory(target_);
   }
-  if (!RenameToNew(temporary_, target_)) return OsError(errno, target_);
+  if (!RenameToNew(temporary_, target_)) return SystemError(errno, target_);
   temporary_.clear();
   return FlushDirectory(ParentOf(target_));
 }

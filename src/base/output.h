@@ -10,7 +10,7 @@
 //   - Symbolic links are followed: the file behind the link is replaced.
 //   - Devices, pipes and sockets are written through; "-" is standard output.
 //
-// Files of the store have another rule (store/files/directory.h).
+// Files of the store have another rule (base/files/directory.h).
 #pragma once
 
 #include <functional>

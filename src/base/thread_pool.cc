@@ -10,6 +10,7 @@
 #include <fstream>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -172,8 +173,13 @@ ThreadPool::ThreadPool(int n_threads)
   shared_->n_used = n_used_;
   shared_->runs =
       std::vector<Shared::Run>(static_cast<std::size_t>(n_threads_));
-  for (int t = 1; t < n_threads_; ++t) {
-    shared_->workers.emplace_back([this, t] { shared_->Work(t); });
+  // A worker that the system refuses is one that never joins a loop: its share
+  // is done by the others.
+  try {
+    for (int t = 1; t < n_threads_; ++t) {
+      shared_->workers.emplace_back([this, t] { shared_->Work(t); });
+    }
+  } catch (const std::system_error&) {
   }
 }
 

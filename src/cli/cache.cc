@@ -158,10 +158,18 @@ std::string WhyText(const Json& json) {
   return text;
 }
 
+std::string NotDeleted(const Json& json) {
+  std::string text;
+  for (const Json& line : json["left"]) {
+    text += "not deleted: " + Escaped(line.get<std::string>()) + "\n";
+  }
+  return text;
+}
+
 std::string DeletedText(const Json& json) {
   return Number(json["files_deleted"]) + " files deleted, " +
          Bytes(json["bytes_deleted"]) + "; " + Bytes(json["bytes_left"]) +
-         " left\n";
+         " left\n" + NotDeleted(json);
 }
 
 // {"pinned": "stem"} and its like.
@@ -225,7 +233,9 @@ Command AddVerb(const Command& cache, const std::shared_ptr<CacheArgs>& args,
     }
     const auto parsed = ParseJson(*json, "result");
     Print(args->json || !parsed.ok() ? *json + "\n" : text(*parsed));
-    return kOk;
+    return parsed.ok() && parsed->contains("left") && !(*parsed)["left"].empty()
+               ? kFailed
+               : kOk;
   });
   return command;
 }
@@ -279,11 +289,14 @@ void AddStoreVerbs(const Command& cache, const std::shared_ptr<CacheArgs>& args,
       DeletedText);
   wipe.Name("--model", args->model_name, "only this model's");
   wipe.Flag("--yes", args->yes, "really");
-  add(
+  Command import = add(
       "import", "Take in an exported prompt",
-      [](CacheArgs& a) { return CacheImport(a.where(), a.file); }, DoneText)
-      .Name("FILE", args->file, "what `export` wrote")
-      .Required();
+      [](CacheArgs& a) {
+        return CacheImport(a.where(), a.file, a.budget_bytes);
+      },
+      DoneText);
+  import.Name("FILE", args->file, "what `export` wrote").Required();
+  import.Size("--budget", args->budget_bytes, "bytes (500M, 20G); 0: none");
 }
 
 }  // namespace

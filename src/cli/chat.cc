@@ -342,7 +342,7 @@ int RunChat(ChatArgs& args) {
   const int code = Chat(args, **engine, **conversation).Run();
   const auto drained =
       (*engine)->DrainSaves(Terminated() ? kDrainSecondsMax : 0);
-  if (!drained.ok()) Note("prompt cache not saved: " + drained.error().message);
+  if (!drained.ok()) Note(drained.error().message);
   return Terminated() ? kInterrupted : code;
 }
 

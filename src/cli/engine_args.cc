@@ -121,6 +121,14 @@ void EngineArgs::AddPromptCache(Command& command) {
       "--cache-remote-deadline", engine.cache_remote_deadline_ms, 1, 600'000,
       "milliseconds that a lookup waits for it");
   remote_deadline_.Default(std::to_string(engine.cache_remote_deadline_ms));
+  const Option remote_key = command.Name(
+      "--cache-remote-key-file", engine.cache_remote_key_file,
+      "the key, which its machines share, that blocks there must be signed "
+      "with: 32 bytes, or 64 hex digits");
+  const Option remote_trusted = command.Flag(
+      "--cache-remote-trusted", engine.cache_remote_trusted,
+      "use a shared cache without a key: whoever can write to it can change "
+      "answers");
   const Option key = command.Name("--cache-key-file", engine.cache_key_file,
                                   "encrypt what is stored with the key in this "
                                   "file: 32 bytes, or 64 hex digits");
@@ -142,8 +150,9 @@ void EngineArgs::AddPromptCache(Command& command) {
       command.Flag("--cache-previews", engine.cache_previews,
                    "keep the beginning of each prompt readable beside it");
   of_cache_ = {space, key, model};
-  of_directory_ = {cache_budget_, remote_, remote_deadline_, always,
-                   text,          verify,  previews};
+  of_directory_ = {cache_budget_, remote_,        remote_deadline_,
+                   remote_key,    remote_trusted, always,
+                   text,          verify,         previews};
 }
 
 void EngineArgs::AddDraft(Command& command) {

@@ -11,7 +11,7 @@ std::atomic<bool> terminated{false};
 
 void OnSignal(int number) {
   interrupted.store(true);
-  if (number == SIGTERM) terminated.store(true);
+  if (number != SIGINT) terminated.store(true);
 }
 
 }  // namespace
@@ -23,6 +23,10 @@ void CatchInterrupts() {
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+  ::sigaction(SIGHUP, &action, nullptr);  // the terminal is gone
+  // A limit on the length of files is an error of the write, not the end.
+  action.sa_handler = SIG_IGN;
+  ::sigaction(SIGXFSZ, &action, nullptr);
 }
 
 void CatchInterruptsRepeatedly() {

@@ -1,5 +1,5 @@
-// Ctrl-C and SIGTERM as a flag: the run ends at the next token, saves drain,
-// the footer is printed. A second signal ends the program at once.
+// Ctrl-C, SIGTERM and SIGHUP as a flag: the run ends at the next token, saves
+// drain, the footer is printed. A second signal ends the program at once.
 #pragma once
 
 namespace hearth::cli {
@@ -8,7 +8,7 @@ void CatchInterrupts();
 bool Interrupted();
 
 // For a conversation: ctrl-C raises the flag again and again and never ends
-// the program; SIGTERM still does as above, and stays raised.
+// the program; SIGTERM and SIGHUP still do as above, and stays raised.
 void CatchInterruptsRepeatedly();
 void ClearInterrupt();
 bool Terminated();

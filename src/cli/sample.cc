@@ -137,7 +137,7 @@ int Sample(SampleArgs& args) {
   const auto report = Run(args, **engine, *text);
   const auto saved =
       (*engine)->DrainSaves(Interrupted() ? kDrainSecondsMax : 0);
-  if (!saved.ok()) Note("prompt cache not saved: " + saved.error().message);
+  if (!saved.ok()) Note(saved.error().message);
   if (!report.ok()) {
     const int code = Fail(report.error());
     return report.error().code == Code::kCancelled ? kInterrupted : code;

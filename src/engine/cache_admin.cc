@@ -40,7 +40,8 @@ Object Describe(const KindStats& k) {
 Object Describe(const GcReport& r) {
   return {{"files_deleted", r.n_files},
           {"bytes_deleted", r.bytes},
-          {"bytes_left", r.bytes_left}};
+          {"bytes_left", r.bytes_left},
+          {"left", r.left}};
 }
 
 Result<std::shared_ptr<const Vault>> VaultOf(const std::string& key_file) {
@@ -157,11 +158,14 @@ Result<std::string> CacheExport(const CacheDir& dir, const std::string& name,
   return Dump({{"exported", path}});
 }
 
-Result<std::string> CacheImport(const CacheDir& dir, const std::string& path) {
+Result<std::string> CacheImport(const CacheDir& dir, const std::string& path,
+                                std::uint64_t disk_budget_bytes) {
   // Importing into a directory that does not exist yet makes it.
   HEARTH_TRY(KvStore::Open(dir.path));
   HEARTH_ASSIGN(const StoreAdmin admin, OpenAdmin(dir));
-  HEARTH_ASSIGN(const std::string stem, admin.Import(path, {}));
+  SpaceLimits limits;
+  limits.disk_budget_bytes = disk_budget_bytes;
+  HEARTH_ASSIGN(const std::string stem, admin.Import(path, limits));
   return Dump({{"imported", stem}});
 }
 

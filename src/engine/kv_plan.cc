@@ -60,11 +60,8 @@ Result<KvPlan> KvPlan::Make(const EngineOptions& options,
   HEARTH_TRY(CheckConcat(options, plan.spec_));
   plan.concat_ = options.kv_growth == KvGrowth::kConcat;
   plan.preallocate_ = options.kv_preallocate;
-  // What waits to be saved: bounded, but for the one file that takes whole
-  // prompts.
-  const int n_unsaved = !has_prompt_cache                   ? 0
-                        : options.prompt_cache_file.empty() ? kUnsavedTokensMax
-                                                            : kBundleTokensMax;
+  // What waits to be saved.
+  const int n_unsaved = has_prompt_cache ? kUnsavedTokensMax : 0;
   plan.n_blocks_ =
       BlocksOf(plan.spec_, plan.retention_, plan.context_tokens_, n_unsaved);
   HEARTH_TRY(plan.CheckPreallocation(options));

@@ -18,7 +18,6 @@ inline constexpr int kUnboundedContext = 1 << 30;
 // Tokens that a window is done with and that still wait for the store's writer:
 // beyond this they are given up, so that a slow disk does not fill the memory.
 inline constexpr int kUnsavedTokensMax = 4096;
-inline constexpr int kBundleTokensMax = 1 << 20;
 
 class KvPlan {
  public:

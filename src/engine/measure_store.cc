@@ -9,10 +9,10 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "base/files/vault.h"
 #include "base/stopwatch.h"
 #include "cache/kv_layout.h"
 #include "hearth/measure.h"
-#include "store/format/vault.h"
 #include "store/kv_store.h"
 
 namespace hearth {
@@ -35,7 +35,7 @@ struct Sample {
   KvIdentity identity;
   std::vector<std::int32_t> tokens;
   std::vector<std::vector<std::byte>> payloads;
-  std::vector<BlockToSave> blocks;
+  std::vector<ByteSpan> blocks;
 
   explicit Sample(std::uint64_t bytes) {
     spec = UniformKv{.n_layers = 12,
@@ -53,7 +53,6 @@ struct Sample {
     for (std::size_t i = 0; i < n_blocks * n_block; ++i) {
       tokens.push_back(static_cast<std::int32_t>(i));
     }
-    const auto chain = ChainIds(identity, tokens, spec.block_tokens);
     std::uint64_t state = 1;
     for (std::size_t i = 0; i < n_blocks; ++i) {
       std::vector<std::byte>& payload = payloads.emplace_back(block_bytes);
@@ -62,14 +61,9 @@ struct Sample {
         StoreLe(payload.data() + at, state ^ state >> 29);
       }
     }
-    for (std::size_t i = 0; i < n_blocks; ++i) {
-      blocks.push_back({.parent = i == 0 ? RootId(identity) : chain[i - 1],
-                        .id = chain[i],
-                        .tokens = std::span<const std::int32_t>(tokens).subspan(
-                            i * n_block, n_block),
-                        .payload = payloads[i]});
-    }
+    blocks.assign(payloads.begin(), payloads.end());
   }
+  BlockChain Chain() const { return {identity, tokens, spec.block_tokens}; }
 };
 
 Result<void> DropFiles(const std::string& folder) {
@@ -98,10 +92,10 @@ std::uint64_t SumOf(ByteSpan bytes) {
 Result<void> TimeSave(const std::string& root, const StoreOptions& options,
                       const Sample& sample, double& save_s) {
   HEARTH_ASSIGN(const auto store, KvStore::Open(root, options));
+  const BlockChain chain = sample.Chain();
   const Stopwatch watch;
-  HEARTH_TRY(store->SaveBlocks(sample.identity, sample.spec, sample.blocks));
-  HEARTH_TRY(
-      store->SaveManifest(sample.identity, sample.spec, sample.tokens, ""));
+  HEARTH_TRY(store->SaveBlocks(chain, sample.spec, 0, sample.blocks));
+  HEARTH_TRY(store->SaveManifest(chain, sample.spec, ""));
   save_s = watch.ms() * 1e-3;
   return {};
 }
@@ -113,8 +107,7 @@ Result<void> TimeLoad(const std::string& root, const StoreOptions& options,
   if (from_disk) HEARTH_TRY(DropFiles(root));
   HEARTH_ASSIGN(const auto store, KvStore::Open(root, options));
   const Stopwatch find;
-  const StoreMatch match =
-      store->Lookup(sample.identity, sample.spec, sample.tokens);
+  const StoreMatch match = store->Lookup(sample.Chain(), sample.spec);
   find_s = find.ms() * 1e-3;
   if (match.n_tokens != static_cast<int>(sample.tokens.size())) {
     return {Code::kIo, "not all of the store was found: " + match.miss_reason};

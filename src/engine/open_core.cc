@@ -16,7 +16,7 @@ namespace {
 
 // The content digest, from the memo beside the store when the files are
 // unchanged since it was made.
-Digest DigestOf(const LoadedModel& model, const std::string& cache_dir,
+Digest DigestOf(const LoadedModel& model, const SideFiles* side_files,
                 bool trust_memo, ThreadPool& pool) {
   std::vector<FileStamp> stamps;
   for (const MappedFile& file : model.files) stamps.push_back(file.stamp());
@@ -26,14 +26,16 @@ Digest DigestOf(const LoadedModel& model, const std::string& cache_dir,
       stamps.push_back(*self);
     }
   }
-  const ModelMemo memo(cache_dir);
-  const bool memoised = !cache_dir.empty() && !stamps.empty();
-  if (memoised && trust_memo) {
+  if (side_files == nullptr || stamps.empty()) {
+    return ContentDigest(model, pool);
+  }
+  const ModelMemo memo(*side_files);
+  if (trust_memo) {
     if (const auto known = memo.Find(stamps); known.has_value()) return *known;
   }
   const Digest digest = ContentDigest(model, pool);
   // A memo that cannot be written costs time at the next start, nothing else.
-  if (memoised) (void)memo.Save(stamps, digest);
+  (void)memo.Save(stamps, digest);
   return digest;
 }
 
@@ -48,7 +50,7 @@ void RoundRope(RopeRounding rounding, RopeConfig& rope) {
 KvIdentity IdentityOf(const EngineCore& core) {
   const MutexLock turn(core.workers->turn);
   const Digest content =
-      DigestOf(core.model, core.prompt_cache->directory(),
+      DigestOf(core.model, core.prompt_cache->side_files(),
                !core.options.verify_model, core.workers->pool);
   return {
       .model_id = ModelId(core.model.config, content, core.steps->numerics()),
@@ -122,7 +124,7 @@ Result<std::shared_ptr<EngineCore>> OpenCore(const EngineOptions& options,
   HEARTH_ASSIGN(
       core.tokenizer,
       MakeTokenizerCached(core.model,
-                          has_cache ? core.prompt_cache->directory() : ""));
+                          has_cache ? core.prompt_cache->side_files() : nullptr));
   ModelConfig& config = core.model.config;
   HEARTH_TRY(SetStreaming(options, config));
   HEARTH_ASSIGN(core.kv, KvPlan::Make(options, config, has_cache,

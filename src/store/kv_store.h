@@ -8,6 +8,7 @@
 //          match with a reason, and a failed save is an Error to report once.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,9 +18,9 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "cache/block_chain.h"
 #include "cache/kv_spec.h"
 #include "hearth/result.h"
-#include "store/format/kv_identity.h"
 
 namespace hearth {
 
@@ -33,33 +34,29 @@ struct StoredBlock {
   ByteSpan payload;  // KvLayout(spec, n_tokens), 64-byte aligned or better
   std::shared_ptr<const void> owner;
   // Pages of a file, which processes share and the system may drop; else memory
-  // of this process: decrypted, joined from pieces, or with no room on the
+  // of this process: decrypted, joined from pieces, cut, or with no room on the
   // disk.
   bool is_mapped = false;
 };
 
 struct StoreMatch {
-  std::vector<StoredBlock> blocks;  // from token 0 on, without a gap
+  int first_token = 0;              // that blocks[0] begins with
+  std::vector<StoredBlock> blocks;  // from there on, without a gap
   int n_tokens = 0;                 // their sum
   int n_tokens_remote = 0;          // of them: fetched from a shared server
-  // Why the match is not longer; empty when it covers all that was asked for.
-  // One line; names the file when a defect ended the match.
+  const char* tier = "disk";        // "file", or "remote" when some are
+  // Why the match is not longer; empty when it goes to the prompt's end. One
+  // line; names the file when a defect ended the match.
   std::string miss_reason;
   // Files that were found damaged or foreign and set aside, one line each.
   std::vector<std::string> warnings;
-};
 
-// What one block to be saved is made of.
-struct BlockToSave {
-  Digest parent;  // RootId or the id of the block before
-  Digest id;
-  std::span<const std::int32_t> tokens;
-  ByteSpan payload;  // KvLayout(spec, tokens.size())
+  int end() const { return first_token + n_tokens; }
 };
 
 struct StoreOptions {
-  // False leaves out the checksums of the payload (--no-verify). Headers, ids
-  // and token ids are compared always.
+  // False leaves out the checksums of the payload. Headers, ids and token ids
+  // are compared always.
   bool verify = true;
   // Bytes that all files of the store may take together; 0: no limit. Held at
   // every instant, unfinished files included, over all processes that state it.
@@ -67,6 +64,9 @@ struct StoreOptions {
   std::uint64_t disk_budget_bytes = 0;
   // Bytes of the disk that saving leaves free for others.
   std::uint64_t free_space_reserve_bytes = 0;
+  // How long a save waits for another process that makes room. Then it is
+  // refused, with the name of that process.
+  std::chrono::milliseconds lock_wait{2000};
   // How long a rest halves an entry's worth when room is needed.
   double eviction_half_life_s = 24 * 3600;
   // Opening removes what dead writers left and enforces the budget on a thread
@@ -76,7 +76,12 @@ struct StoreOptions {
   // `remote_deadline_ms`: what one lookup may wait for it. `remote_pause_s`:
   // how long it is left alone after a failure; twice as long after each further
   // one, up to five minutes.
+  // What comes from it counts only with a MAC under `remote_key`, or encrypted
+  // under `vault`; without either the server is refused, unless
+  // `remote_trusted` says that whoever can write to it may.
   std::string remote_url;
+  std::shared_ptr<const Vault> remote_key;
+  bool remote_trusted = false;
   int remote_deadline_ms = 1000;
   int remote_pause_s = 10;
   // Encrypts everything that tells about prompts; null: plain files.
@@ -95,15 +100,24 @@ class KvStore {
       const std::string& root, const StoreOptions& options = {});
   virtual ~KvStore() = default;
 
-  // The longest stored prefix of tokens: full blocks by their ids, then the
-  // longest partial one. Verifies everything it returns.
-  virtual StoreMatch Lookup(const KvIdentity& identity, const KvSpec& spec,
-                            std::span<const std::int32_t> tokens) = 0;
+  // The same blocks in one file, which is written when whole prompts are saved,
+  // and now and then while a long one still grows. kInvalidArgument when the
+  // path names what is not to be written over: another kind of file, a
+  // directory, or a name in a directory that does not exist.
+  static Result<std::unique_ptr<KvStore>> OpenFile(
+      const std::string& path, const StoreOptions& options = {});
 
-  // How many leading tokens have their full blocks stored, by name alone:
-  // nothing is read. A lookup may find less.
-  virtual int CountStored(const KvIdentity& identity, const KvSpec& spec,
-                          std::span<const std::int32_t> tokens) = 0;
+  // The longest stored part of the prompt from block `first_block` on: full
+  // blocks by their ids, then the longest partial one; its last block may be
+  // the beginning of one that goes on otherwise. Verifies all that it returns.
+  // REQUIRES, here and below: the prompt's blocks have spec.block_tokens.
+  virtual StoreMatch Lookup(const BlockChain& prompt, const KvSpec& spec,
+                            std::size_t first_block = 0) = 0;
+
+  // Up to which token the blocks from `first_block` on are stored, by name
+  // alone: nothing is read. A lookup may find less, or some of what follows.
+  virtual int CountStored(const BlockChain& prompt,
+                          std::size_t first_block = 0) = 0;
 
   // Token ids of stored prompts of this identity, last used first, `n_max` at
   // most. Those whose first ids `wanted` declines are not read further.
@@ -112,43 +126,29 @@ class KvStore {
       const KvIdentity& identity, std::size_t n_max,
       const WantedPrompt& wanted) = 0;
 
-  // Durable when it returns. Fine when the block exists already. Of a block
-  // whose first tokens are stored only the others are written.
-  virtual Result<void> SaveBlock(const KvIdentity& identity, const KvSpec& spec,
-                                 const BlockToSave& block) = 0;
-
-  // The same for many blocks, parents first, at about half the time of one by
-  // one: the disk flushes them together. Only the first is looked up for tokens
-  // that are stored. On an error those before it are saved.
-  virtual Result<void> SaveBlocks(const KvIdentity& identity,
-                                  const KvSpec& spec,
-                                  std::span<const BlockToSave> blocks) = 0;
+  // Saves the prompt's blocks from `first_block` on, one for each payload
+  // (KvLayout of the spec and the block's tokens). Durable when it returns.
+  // Fine when a block exists already; of one whose first tokens are stored only
+  // the others are written, and a few tokens more than are stored wait for the
+  // next save (docs/decisions/0031-small-growth-waits.md). On an error those
+  // before it are saved.
+  virtual Result<void> SaveBlocks(const BlockChain& prompt, const KvSpec& spec,
+                                  std::size_t first_block,
+                                  std::span<const ByteSpan> payloads) = 0;
 
   // The manifest of a whole prompt, whose blocks have been saved, and the
   // readable sidecar beside it. `preview` is stored only when not empty.
-  virtual Result<void> SaveManifest(const KvIdentity& identity,
+  virtual Result<void> SaveManifest(const BlockChain& prompt,
                                     const KvSpec& spec,
-                                    std::span<const std::int32_t> tokens,
                                     const std::string& preview) = 0;
 
   // Waits until what was saved is also where else it goes to, `seconds_max` at
   // most; an Error says what did not get there.
-  virtual Result<void> Drain(double seconds_max) = 0;
-};
+  virtual Result<void> Drain(double) { return {}; }
 
-// --- One self-contained file (--cache-prompt) --------------------------------
-// The same ids and images in a single file. Lookup as above; a missing file is
-// a miss. Saving refuses (kInvalidArgument) to replace a file that is not a
-// hearth prompt cache.
-StoreMatch LookupBundle(const std::string& path, const KvIdentity& identity,
-                        const KvSpec& spec,
-                        std::span<const std::int32_t> tokens,
-                        const Vault* vault = nullptr);
-Result<void> SaveBundle(const std::string& path, const KvIdentity& identity,
-                        const KvSpec& spec,
-                        std::span<const std::int32_t> tokens,
-                        std::span<const BlockToSave> blocks,
-                        FileOps* file_ops = nullptr,
-                        const Vault* vault = nullptr);
+  // The program must end: saves that run or come are cancelled as soon as the
+  // system lets go of them.
+  virtual void GiveUp() = 0;
+};
 
 }  // namespace hearth

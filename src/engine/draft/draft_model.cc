@@ -146,7 +146,7 @@ EngineOptions OptionsOfDraft(const EngineOptions& of_target) {
                draft_tokens, verify_model, prompt_cache_dir, prompt_cache_file,
                cache_namespace, cache_disk_budget_bytes,
                cache_free_reserve_bytes, cache_remote, cache_remote_deadline_ms,
-               cache_key_file, cache_verify, cache_previews, cache_always,
+               cache_remote_key_file, cache_remote_trusted, cache_key_file, cache_verify, cache_previews, cache_always,
                cache_by_text] = of_target;
   EngineOptions options{.model_path = draft,
                         .n_threads = n_threads,
@@ -164,6 +164,8 @@ EngineOptions OptionsOfDraft(const EngineOptions& of_target) {
   options.cache_free_reserve_bytes = cache_free_reserve_bytes;
   options.cache_remote = cache_remote;
   options.cache_remote_deadline_ms = cache_remote_deadline_ms;
+  options.cache_remote_key_file = cache_remote_key_file;
+  options.cache_remote_trusted = cache_remote_trusted;
   options.cache_key_file = cache_key_file;
   options.cache_verify = cache_verify;
   options.cache_previews = cache_previews;

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
 
-#include "store/format/bundle.h"
+#include "store/directory/dir_store.h"
 
 namespace hearth {
 namespace {
@@ -32,28 +33,10 @@ struct PromptCache::Batch {
     for (const BlockImage& image : images) n += image.payload.size();
     return n;
   }
-  // They point into this batch.
-  std::vector<BlockToSave> Blocks(const KvIdentity& identity) const {
-    const auto chain = ChainIds(identity, tokens, spec.block_tokens);
-    const Digest root = RootId(identity);
-    std::vector<BlockToSave> blocks;
-    auto i = static_cast<std::size_t>(first);
-    for (const BlockImage& image : images) {
-      blocks.push_back({.parent = i == 0 ? root : chain[i - 1],
-                        .id = chain[i],
-                        .tokens = std::span(tokens).subspan(
-                            i * static_cast<std::size_t>(spec.block_tokens),
-                            static_cast<std::size_t>(image.n_tokens)),
-                        .payload = image.payload});
-      ++i;
-    }
-    return blocks;
-  }
 };
 
 PromptCache::PromptCache(const EngineOptions& options)
-    : file_(options.prompt_cache_file),
-      always_load_(options.cache_always),
+    : always_load_(options.cache_always),
       by_text_(options.cache_by_text),
       has_remote_(!options.cache_remote.empty()),
       n_threads_(options.n_threads),
@@ -75,32 +58,38 @@ Result<std::unique_ptr<PromptCache>> PromptCache::Open(
     }
     return std::unique_ptr<PromptCache>();
   }
-  // A prefill of minutes must not end at a place where nothing can be kept.
-  if (!options.prompt_cache_file.empty()) {
-    HEARTH_TRY(CheckBundleTarget(options.prompt_cache_file));
-  }
   std::unique_ptr<PromptCache> cache(new PromptCache(options));
   if (!options.cache_key_file.empty()) {
     HEARTH_ASSIGN(cache->vault_, Vault::FromKeyFile(options.cache_key_file));
   }
-  if (cache->file_.empty()) {
-    StoreOptions store_options;
-    store_options.vault = cache->vault_;
-    store_options.remote_url = options.cache_remote;
-    store_options.remote_deadline_ms = options.cache_remote_deadline_ms;
-    store_options.verify = options.cache_verify;
-    store_options.disk_budget_bytes = options.cache_disk_budget_bytes;
-    store_options.free_space_reserve_bytes = options.cache_free_reserve_bytes;
-    auto store = KvStore::Open(options.prompt_cache_dir, store_options);
-    if (store.ok()) {
-      cache->store_ = std::move(*store);
+  StoreOptions store_options;
+  store_options.vault = cache->vault_;
+  store_options.remote_url = options.cache_remote;
+  store_options.remote_deadline_ms = options.cache_remote_deadline_ms;
+  store_options.remote_trusted = options.cache_remote_trusted;
+  if (!options.cache_remote_key_file.empty()) {
+    HEARTH_ASSIGN(store_options.remote_key,
+                  Vault::FromKeyFile(options.cache_remote_key_file));
+  }
+  store_options.verify = options.cache_verify;
+  store_options.disk_budget_bytes = options.cache_disk_budget_bytes;
+  store_options.free_space_reserve_bytes = options.cache_free_reserve_bytes;
+  const bool to_file = !options.prompt_cache_file.empty();
+  auto store = to_file
+                   ? KvStore::OpenFile(options.prompt_cache_file, store_options)
+                   : KvStore::Open(options.prompt_cache_dir, store_options);
+  if (store.ok()) {
+    cache->store_ = std::move(*store);
+    if (!to_file) {
       cache->directory_ = options.prompt_cache_dir;
-    } else if (store.error().code == Code::kInvalidArgument ||
-               store.error().code == Code::kIncompatible) {
-      return store.error();
-    } else {
-      cache->open_error_ = "prompt cache is off: " + store.error().message;
+      cache->side_files_.emplace(cache->directory_, LimitsOf(store_options),
+                                 cache->vault_);
     }
+  } else if (store.error().code == Code::kInvalidArgument ||
+             store.error().code == Code::kIncompatible) {
+    return store.error();
+  } else {
+    cache->open_error_ = "prompt cache is off: " + store.error().message;
   }
   return cache;
 }
@@ -110,11 +99,11 @@ void PromptCache::SetIdentity(KvIdentity identity) {
   if (vault_ != nullptr) {
     identity_.name_space = ToHex(vault_->name_key()) + identity_.name_space;
   }
-  if (directory_.empty()) return;
+  if (!side_files_.has_value()) return;
   // What was measured holds for one machine, if at all.
   char host[256] = {};
   ::gethostname(host, sizeof(host) - 1);
-  speed_memo_.emplace(directory_,
+  speed_memo_.emplace(*side_files_,
                       Sha256()
                           .Field("hearth kv speed")
                           .Field(identity_.model_id)
@@ -135,8 +124,9 @@ std::optional<LoadChoice::Prediction> PromptCache::Predict(const KvSpec& spec,
 
 std::optional<std::string> PromptCache::Decline(
     const KvSpec& spec, std::span<const std::int32_t> tokens, int n_have) {
+  const BlockChain prompt(identity_, tokens, spec.block_tokens);
   if (!has_remote_ && n_have >= spec.block_tokens &&
-      store_->CountStored(identity_, spec, tokens) <= n_have) {
+      store_->CountStored(prompt) <= n_have) {
     return "tokens " + std::to_string(n_have) + ".." +
            std::to_string(tokens.size() - 1) + " are not stored";
   }
@@ -144,7 +134,7 @@ std::optional<std::string> PromptCache::Decline(
   // Both grow with the tokens: when loading pays for all, it pays for a part.
   const auto whole = Predict(spec, static_cast<int>(tokens.size()));
   if (!whole.has_value() || whole->load_pays()) return std::nullopt;
-  const int n_stored = store_->CountStored(identity_, spec, tokens);
+  const int n_stored = store_->CountStored(prompt);
   const auto prediction = Predict(spec, n_stored);
   if (prediction->load_pays()) return std::nullopt;
   Note([](LoadChoice& choice) { choice.NoteDeclined(); });
@@ -156,14 +146,19 @@ StoreMatch PromptCache::Lookup(const KvSpec& spec,
                                std::span<const std::int32_t> tokens,
                                int n_have) {
   StoreMatch match;
-  if (!file_.empty()) {
-    match = LookupBundle(file_, identity_, spec, tokens, vault_.get());
-  } else if (store_ != nullptr) {
+  if (store_ != nullptr) {
     if (auto reason = Decline(spec, tokens, n_have); reason.has_value()) {
       match.miss_reason = *std::move(reason);
     } else {
       const auto start = std::chrono::steady_clock::now();
-      match = store_->Lookup(identity_, spec, tokens);
+      try {
+        match = store_->Lookup(BlockChain(identity_, tokens, spec.block_tokens),
+                               spec);
+      } catch (const std::bad_alloc&) {
+        match = {};
+        match.miss_reason = "no memory to load what is stored";
+        match.warnings.push_back(match.miss_reason);
+      }
       const std::chrono::duration<double, std::milli> took =
           std::chrono::steady_clock::now() - start;
       if (match.n_tokens_remote == 0) {
@@ -188,7 +183,7 @@ StoreMatch PromptCache::Lookup(const KvSpec& spec,
 StoreMatch PromptCache::MapStored(const KvSpec& spec,
                                   std::span<const std::int32_t> tokens) {
   return store_ == nullptr ? StoreMatch()
-                           : store_->Lookup(identity_, spec, tokens);
+                           : store_->Lookup(BlockChain(identity_, tokens, spec.block_tokens), spec);
 }
 
 void PromptCache::NotePrefill(int n_tokens, double ms) {
@@ -219,7 +214,8 @@ std::optional<TextMatch> PromptCache::FindText(
     const KvSpec& spec, const Tokenizer& tokenizer,
     std::span<const std::int32_t> ids) {
   if (store_ == nullptr) return std::nullopt;
-  const int n_covered = store_->CountStored(identity_, spec, ids);
+  const int n_covered =
+      store_->CountStored(BlockChain(identity_, ids, spec.block_tokens));
   if (static_cast<int>(ids.size()) - n_covered <= spec.block_tokens) {
     return std::nullopt;
   }
@@ -236,9 +232,9 @@ std::optional<TextMatch> PromptCache::FindText(
   if (!match.has_value()) return match;
   // The blocks may be gone, whatever the manifest says.
   const int n_full = match->n_usable / spec.block_tokens * spec.block_tokens;
-  const int n_there = store_->CountStored(
-      identity_, spec,
-      std::span(match->ids).first(static_cast<std::size_t>(n_full)));
+  const int n_there = store_->CountStored(BlockChain(
+      identity_, std::span(match->ids).first(static_cast<std::size_t>(n_full)),
+      spec.block_tokens));
   if (n_there < n_full) return std::nullopt;
   return match;
 }
@@ -269,14 +265,13 @@ PromptCache::Batch PromptCache::MakeBatch(std::span<const std::int32_t> tokens,
 void PromptCache::Save(std::span<const std::int32_t> tokens,
                        const KvSequence& sequence, int n_stored,
                        std::string preview) {
-  const bool to_file = !file_.empty();
-  if (!to_file && store_ == nullptr) return;
-  const int first = to_file ? 0 : n_stored / sequence.spec().block_tokens;
-  Batch batch = MakeBatch(tokens, sequence, first);
+  if (store_ == nullptr) return;
+  Batch batch =
+      MakeBatch(tokens, sequence, n_stored / sequence.spec().block_tokens);
   const std::size_t bytes = batch.bytes();
   queue_->Enqueue(
-      [this, to_file, batch = std::move(batch), preview = std::move(preview)] {
-        return to_file ? WriteFile(batch) : WritePrompt(batch, preview);
+      [this, batch = std::move(batch), preview = std::move(preview)] {
+        return WritePrompt(batch, preview);
       },
       bytes);
 }
@@ -289,31 +284,34 @@ bool PromptCache::SaveBlocks(std::span<const std::int32_t> tokens,
   const std::size_t bytes = batch.bytes();
   return queue_->TryEnqueue(
       [this, batch = std::move(batch)] {
-        return WriteBlocks(batch, batch.Blocks(identity_));
+        return WriteBlocks(batch, BlockChain(identity_, batch.tokens,
+                                             batch.spec.block_tokens));
       },
       bytes);
 }
 
-Result<void> PromptCache::WriteBlocks(
-    const Batch& batch, std::span<const BlockToSave> blocks) const {
-  while (!blocks.empty()) {
+Result<void> PromptCache::WriteBlocks(const Batch& batch,
+                                      const BlockChain& chain) const {
+  std::vector<ByteSpan> payloads;
+  for (const BlockImage& image : batch.images) {
+    payloads.push_back(image.payload);
+  }
+  auto first = static_cast<std::size_t>(batch.first);
+  for (auto rest = std::span<const ByteSpan>(payloads); !rest.empty();) {
     if (queue_->giving_up()) return {Code::kCancelled, "saving was given up"};
-    const auto some = blocks.first(std::min(blocks.size(), kBlocksPerWrite));
-    HEARTH_TRY(store_->SaveBlocks(identity_, batch.spec, some));
-    blocks = blocks.subspan(some.size());
+    const auto some = rest.first(std::min(rest.size(), kBlocksPerWrite));
+    HEARTH_TRY(store_->SaveBlocks(chain, batch.spec, first, some));
+    first += some.size();
+    rest = rest.subspan(some.size());
   }
   return {};
 }
 
 Result<void> PromptCache::WritePrompt(const Batch& batch,
                                       const std::string& preview) const {
-  HEARTH_TRY(WriteBlocks(batch, batch.Blocks(identity_)));
-  return store_->SaveManifest(identity_, batch.spec, batch.tokens, preview);
-}
-
-Result<void> PromptCache::WriteFile(const Batch& batch) const {
-  return SaveBundle(file_, identity_, batch.spec, batch.tokens,
-                    batch.Blocks(identity_), nullptr, vault_.get());
+  const BlockChain chain(identity_, batch.tokens, batch.spec.block_tokens);
+  HEARTH_TRY(WriteBlocks(batch, chain));
+  return store_->SaveManifest(chain, batch.spec, preview);
 }
 
 std::uint64_t PromptCache::n_lost() const {
@@ -322,13 +320,29 @@ std::uint64_t PromptCache::n_lost() const {
 }
 
 Result<void> PromptCache::Drain(double seconds_max) {
-  const Result<void> written =
+  const auto start = std::chrono::steady_clock::now();
+  Result<void> written =
       seconds_max <= 0
           ? queue_->Drain()
           : queue_->DrainFor(std::chrono::duration<double>(seconds_max));
-  const Result<void> sent =
-      store_ != nullptr ? store_->Drain(seconds_max) : Result<void>();
-  return written.ok() ? sent : written;
+  if (!written.ok()) {
+    written = Error{written.error().code,
+                    "prompt cache not saved: " + written.error().message};
+  }
+  if (store_ == nullptr) return written;
+  double seconds_left = 0;
+  if (seconds_max > 0) {
+    const std::chrono::duration<double> took =
+        std::chrono::steady_clock::now() - start;
+    seconds_left = std::max(0.001, seconds_max - took.count());
+    if (queue_->giving_up()) store_->GiveUp();
+  }
+  const Result<void> sent = store_->Drain(seconds_left);
+  // Whoever waits no longer has no time for what else is on its way either.
+  if (seconds_max > 0 && !(written.ok() && sent.ok())) store_->GiveUp();
+  if (written.ok() || sent.ok()) return written.ok() ? sent : written;
+  return {written.error().code,
+          written.error().message + "; " + sent.error().message};
 }
 
 }  // namespace hearth

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/files/vault.h"
 #include "base/mutex.h"
 #include "cache/kv_sequence.h"
 #include "engine/prompt_cache/load_choice.h"
@@ -19,8 +20,8 @@
 #include "hearth/engine.h"
 #include "hearth/options.h"
 #include "store/directory/save_queue.h"
-#include "store/format/vault.h"
 #include "store/kv_store.h"
+#include "store/memo/side_files.h"
 #include "store/memo/speed_memo.h"
 
 namespace hearth {
@@ -40,8 +41,12 @@ class PromptCache {
 
   const KvIdentity& identity() const { return identity_; }
 
-  // The store's root for other things worth keeping; empty without one.
+  // The store's root; empty without one.
   const std::string& directory() const { return directory_; }
+  // Where other things worth keeping go; null without a directory.
+  const SideFiles* side_files() const {
+    return side_files_.has_value() ? &*side_files_ : nullptr;
+  }
 
   // The longest stored prefix of `tokens`. Nothing is read when no block lies
   // behind the first `n_have`, which the caller has, or when computing is
@@ -70,10 +75,7 @@ class PromptCache {
                                                 int n_tokens) const;
 
   // Stored blocks are decrypted into memory instead of mapped.
-  const char* TierOf(const StoreMatch& match) const {
-    if (!file_.empty()) return "file";
-    return match.n_tokens_remote > 0 ? "remote" : "disk";
-  }
+  const char* TierOf(const StoreMatch& match) const { return match.tier; }
 
   // Hands what is not stored yet to the writer thread; returns at once.
   // `n_stored` tokens came from the cache. REQUIRES: sequence holds at least
@@ -85,8 +87,7 @@ class PromptCache {
   // Hands full blocks of a sequence that still grows to the writer thread:
   // tokens [n_stored, tokens.size()), whole blocks. They are found by walking
   // their ids, with no manifest. False, and nothing happens, when the writer
-  // has no room for them now, has failed, or writes one file (which holds whole
-  // prompts only). REQUIRES: as Save.
+  // has no room for them now or has failed. REQUIRES: as Save.
   [[nodiscard]] bool SaveBlocks(std::span<const std::int32_t> tokens,
                                 const KvSequence& sequence, int n_stored);
 
@@ -96,8 +97,9 @@ class PromptCache {
 
   // Until nothing is queued; an error stays for Lookup or Drain to report.
   void WaitForWriter() { queue_->Wait(); }
-  // Waits for the writer, `seconds_max` at most (0: as long as it takes). The
-  // first error since the last call; kCancelled says what was given up.
+  // Waits for the writer and for what is sent elsewhere, `seconds_max` at most
+  // in all (0: as long as it takes). The first error since the last call, in
+  // words that say what it means; kCancelled says what was given up.
   Result<void> Drain(double seconds_max);
 
  private:
@@ -115,18 +117,16 @@ class PromptCache {
   static Batch MakeBatch(std::span<const std::int32_t> tokens,
                          const KvSequence& sequence, int first);
   // What the writer thread does with a batch.
-  Result<void> WriteBlocks(const Batch& batch,
-                           std::span<const BlockToSave> blocks) const;
+  Result<void> WriteBlocks(const Batch& batch, const BlockChain& chain) const;
   Result<void> WritePrompt(const Batch& batch,
                            const std::string& preview) const;
-  Result<void> WriteFile(const Batch& batch) const;
 
-  std::string file_;  // empty: the directory
   bool always_load_, by_text_, has_remote_;
   int n_threads_;
   std::string directory_;
   KvIdentity identity_;
   std::unique_ptr<KvStore> store_;
+  std::optional<SideFiles> side_files_;
   std::optional<SpeedMemo> speed_memo_;  // from SetIdentity on
   std::shared_ptr<const Vault> vault_;   // may be null
   std::string open_error_;

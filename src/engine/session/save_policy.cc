@@ -48,18 +48,13 @@ void SavePolicy::AfterStep(History& history) {
 
 void SavePolicy::KeepUnsaved(History& history) const {
   const int n_tokens = history.n_tokens();
-  int releasable = n_stored_;
-  if (!whole_prompts()) {
-    releasable = std::max(releasable, n_tokens - kUnsavedTokensMax);
-  } else if (!unsaved_prompt_.has_value()) {
-    releasable = n_tokens;
-  }
-  history.kv().SetReleasable(releasable);
+  history.kv().SetReleasable(
+      std::max(n_stored_, n_tokens - kUnsavedTokensMax));
 }
 
 int SavePolicy::SavableTokens(const KvSequence& kv, int n_tokens) const {
   const int step = kv.block_tokens();
-  const int first = whole_prompts() ? 0 : n_stored_ / step;
+  const int first = n_stored_ / step;
   for (int begin = first * step; begin < n_tokens; begin += step) {
     if (!kv.HasImage(begin / step, std::min(step, n_tokens - begin))) {
       return begin;
@@ -89,9 +84,7 @@ void SavePolicy::Save(const History& history, int n_tokens) {
   unsaved_prompt_.reset();
   // Less when a window is done with some of it: then the beginning is kept.
   const int n_savable = SavableTokens(history.kv(), n_tokens);
-  if (n_savable < n_tokens && (n_savable <= n_stored_ || whole_prompts())) {
-    return;
-  }
+  if (n_savable < n_tokens && n_savable <= n_stored_) return;
   const auto tokens =
       history.tokens().first(static_cast<std::size_t>(n_savable));
   std::string preview;

@@ -52,7 +52,6 @@ class SavePolicy {
   void KeepUnsaved(History& history) const;
   // How many of the first `n_tokens` can still be handed over.
   int SavableTokens(const KvSequence& kv, int n_tokens) const;
-  bool whole_prompts() const { return !options_->prompt_cache_file.empty(); }
 
   PromptCache* cache_;
   const EngineOptions* options_;

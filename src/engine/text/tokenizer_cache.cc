@@ -6,10 +6,13 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "engine/text/tokenizer_factory.h"
+#include "store/directory/layout.h"
 #include "text/bpe/compiled_vocab.h"
 
 namespace hearth {
 namespace {
+
+constexpr std::uint64_t kTokenizerBytesMax = std::uint64_t{1} << 30;
 
 // Nothing when a file cannot be looked at, or there is none (bytes).
 std::optional<Digest> SourceOf(const LoadedModel& model) {
@@ -38,14 +41,13 @@ std::optional<Digest> SourceOf(const LoadedModel& model) {
 }  // namespace
 
 Result<std::unique_ptr<Tokenizer>> MakeTokenizerCached(
-    const LoadedModel& model, const std::string& cache_dir) {
-  const auto source = cache_dir.empty() ? std::nullopt : SourceOf(model);
+    const LoadedModel& model, const SideFiles* side_files) {
+  const auto source = side_files == nullptr ? std::nullopt : SourceOf(model);
   if (!source.has_value()) return MakeTokenizer(model);
-  const std::string directory = cache_dir + "/models";
-  const std::string path = directory + "/" + ToHex(*source, 16) + ".tokenizer";
-  if (auto file = MappedFile::Open(path, /*follow_links=*/false); file.ok()) {
-    const auto backing = std::make_shared<MappedFile>(std::move(*file));
-    auto compiled = FromCompiled(backing->bytes(), *source, path, backing);
+  const std::string name = ToHex(*source, 16) + std::string(kTokenizerSuffix);
+  if (auto file = side_files->Find(name, kTokenizerBytesMax);
+      file.has_value()) {
+    auto compiled = FromCompiled(file->bytes, *source, name, file->owner);
     if (compiled.ok()) {
       (*compiled)->AddEnds(model.eos_ids);
       return compiled;
@@ -53,8 +55,10 @@ Result<std::unique_ptr<Tokenizer>> MakeTokenizerCached(
   }
   HEARTH_ASSIGN(auto tokenizer, ReadTokenizer(model));
   const auto compiled = CompileTokenizer(*tokenizer, *source);
-  if (compiled.ok() && MakeDirectories(directory).ok()) {
-    (void)WriteFileAtomically(path, ByteSpan(*compiled));
+  // It spares milliseconds: no stored prompt goes for it.
+  if (compiled.ok()) {
+    (void)side_files->Write(name, *compiled, Durability::kDurable,
+                            Room::kSpare);
   }
   // Not compiled: the stamps do not cover the files that name them.
   tokenizer->AddEnds(model.eos_ids);

@@ -6,18 +6,18 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "hearth/result.h"
 #include "model/weights.h"
+#include "store/memo/side_files.h"
 #include "text/tokenizer.h"
 
 namespace hearth {
 
-// MakeTokenizer through the directory `cache_dir` (a store's root); without one
-// plainly. A missing, foreign or damaged entry is made again; failing to write
-// it costs time at the next start and nothing else.
+// MakeTokenizer through a store's side files; plainly without (null). A
+// missing, foreign or damaged entry is made again; failing to write it, or
+// having no spare room for it, costs time at the next start and nothing else.
 Result<std::unique_ptr<Tokenizer>> MakeTokenizerCached(
-    const LoadedModel& model, const std::string& cache_dir);
+    const LoadedModel& model, const SideFiles* side_files);
 
 }  // namespace hearth

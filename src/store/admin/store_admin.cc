@@ -9,10 +9,11 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/files/temporary_name.h"
+#include "store/budget/budgeted_writer.h"
 #include "store/directory/layout.h"
 #include "store/directory/prompt_survey.h"
 #include "store/directory/root.h"
-#include "store/files/temporary_name.h"
 #include "store/format/token_reader.h"
 #include "store/kv_store.h"
 
@@ -102,7 +103,7 @@ Result<PromptDetails> StoreAdmin::Show(const std::string& name) const {
   if (prompt == survey->prompts.end()) {
     if (survey->locked.count(stem) > 0) {
       return {Code::kIncompatible,
-              stem + ": encrypted; give its key with --cache-key-file"};
+              stem + ": encrypted, and its key was not given"};
     }
     return {Code::kCorrupt, stem + ": its manifest cannot be read"};
   }
@@ -128,10 +129,9 @@ Result<PromptDetails> StoreAdmin::Show(const std::string& name) const {
     details.blocks.push_back(block);
   }
   HEARTH_ASSIGN(const Directory prompts, root.Sub(kPromptsName));
-  const auto note = ReadStored(prompts, stem + std::string(kSidecarSuffix));
-  if (note.ok() && note->bytes.size() <= kNoteBytesMax) {
-    details.note = AsText(note->bytes);
-  }
+  const auto note =
+      ReadStored(prompts, stem + std::string(kSidecarSuffix), kNoteBytesMax);
+  if (note.ok()) details.note = AsText(note->bytes);
   return details;
 }
 
@@ -183,18 +183,20 @@ Result<StoreStats> StoreAdmin::Stats() const {
 }
 
 Result<std::string> StoreAdmin::Pin(const std::string& name) const {
-  HEARTH_ASSIGN(const Directory root, Root());
+  HEARTH_ASSIGN(Directory root, Root());
   HEARTH_ASSIGN(std::string stem, Resolve(root, name));
-  HEARTH_ASSIGN(const Directory pins, root.MakeSub(kPinsName));
-  HEARTH_TRY(pins.Write(stem, {}));
+  const BudgetedWriter writer(std::move(root), {});
+  const FileToWrite pin{PinPath(stem), {}};
+  HEARTH_TRY(writer.Write(std::span(&pin, 1), {}));
   return stem;
 }
 
 Result<std::string> StoreAdmin::Unpin(const std::string& name) const {
   HEARTH_ASSIGN(const Directory root, Root());
   HEARTH_ASSIGN(std::string stem, Resolve(root, name));
-  HEARTH_ASSIGN(const Directory pins, root.MakeSub(kPinsName));
-  const auto removed = pins.Remove(stem);
+  const auto pins = root.Sub(kPinsName);
+  const auto removed =
+      pins.ok() ? pins->Remove(stem) : Result<void>(pins.error());
   if (!removed.ok() && removed.error().code != Code::kNotFound) {
     return removed.error();
   }
@@ -212,7 +214,8 @@ Result<WhyReport> StoreAdmin::Why(const KvIdentity& identity,
   report.n_tokens = tokens.size();
   {
     HEARTH_ASSIGN(const auto store, KvStore::Open(root_, options));
-    const StoreMatch match = store->Lookup(identity, spec, tokens);
+    const StoreMatch match =
+        store->Lookup(BlockChain(identity, tokens, spec.block_tokens), spec);
     report.n_tokens_stored = static_cast<std::uint64_t>(match.n_tokens);
     report.miss_reason = match.miss_reason;
   }

@@ -8,19 +8,20 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/files/vault.h"
 #include "base/hash.h"
+#include "cache/block_chain.h"
 #include "cache/kv_spec.h"
 #include "hearth/result.h"
 #include "store/budget/eviction.h"
 #include "store/budget/space.h"
-#include "store/format/kv_identity.h"
-#include "store/format/vault.h"
 
 namespace hearth {
 
@@ -100,6 +101,8 @@ struct VerifyReport {
 struct GcReport {
   std::uint64_t n_files = 0, bytes = 0;  // deleted
   std::uint64_t bytes_left = 0;
+  // What should be gone and is not, with the system's reason; one line each.
+  std::vector<std::string> left;
 };
 
 struct WipeFilter {
@@ -138,27 +141,30 @@ class StoreAdmin {
   Result<PromptDetails> Show(const std::string& name) const;
   Result<StoreStats> Stats() const;
 
-  // Reads every file whole. Files that cannot be right are moved to
-  // quarantine when `set_aside`.
+  // Reads every file whole. Files that cannot be right, and whatever is no file
+  // where one belongs, are moved to quarantine when `set_aside`.
   Result<VerifyReport> Verify(bool set_aside) const;
 
   // A pinned prompt and its blocks are not evicted. Gives the stem.
   Result<std::string> Pin(const std::string& name) const;
   Result<std::string> Unpin(const std::string& name) const;
 
-  // Deletes leftovers and prompts whose chain is broken, then enforces limits.
+  // Deletes leftovers, what is no file, and prompts whose chain is broken, then
+  // enforces limits.
   Result<GcReport> Gc(const SpaceLimits& limits) const;
   // Deletes the stored prompts and blocks that the filter names, pinned ones
-  // too; without a filter everything, leaving an empty store.
+  // too; without a filter everything in the store's folders, whatever its name
+  // or kind, and blocks that were moved to the root. Waits for no other
+  // process.
   Result<GcReport> Wipe(const WipeFilter& filter) const;
 
   Result<WhyReport> Why(const KvIdentity& identity, const KvSpec& spec,
                         std::span<const std::int32_t> tokens) const;
 
-  // The prompt as one self-contained file; as SaveBundle for what it replaces.
+  // The prompt as one self-contained file; as WriteBundle for what it replaces.
   Result<void> Export(const std::string& name, const std::string& path) const;
-  // Verifies the bundle and puts its blocks and manifest into the store. Gives
-  // the stem.
+  // Verifies the bundle and puts its blocks and manifest into the store, where
+  // they replace damaged ones. Gives the stem.
   Result<std::string> Import(const std::string& path,
                              const SpaceLimits& limits) const;
 
@@ -168,6 +174,9 @@ class StoreAdmin {
   Result<Directory> Root() const {
     return Directory::Open(*ops_, root_, vault_.get());
   }
+  Result<void> WipeModel(
+      const Directory& root, const std::string& model_name,
+      const std::function<void(const CatalogFile&)>& remove) const;
   Result<std::string> Resolve(const Directory& root,
                               const std::string& name) const;
 

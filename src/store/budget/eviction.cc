@@ -9,8 +9,9 @@
 #include <utility>
 
 #include "store/directory/layout.h"
+#include "store/directory/quarantine.h"
 #include "store/format/block_image.h"
-#include "store/format/vault.h"
+#include "store/format/token_reader.h"
 
 namespace hearth {
 namespace {
@@ -108,9 +109,7 @@ class Planner {
   // cannot be read, with or without a key.
   static std::optional<Digest> IdInFrontOf(const Directory& folder,
                                            const std::string& name) {
-    const auto file = ReadStored(folder, name);
-    if (!file.ok()) return std::nullopt;
-    const auto header = ParseBlockHeader(file->bytes, file->bytes.size(), name);
+    const auto header = ReadBlockHeader(folder, name);
     if (!header.ok()) return std::nullopt;
     return header->first_token > 0 ? IdBefore(*header) : header->parent_id;
   }

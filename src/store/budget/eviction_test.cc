@@ -8,9 +8,9 @@
 #include <fstream>
 #include <set>
 
+#include "base/files/faulty_file_ops.h"
 #include "store/directory/dir_store.h"
 #include "store/directory/layout.h"
-#include "store/files/faulty_file_ops.h"
 #include "store/tests/store_testing.h"
 #include "testing/temp_dir.h"
 
@@ -36,7 +36,7 @@ class EvictionTest : public testing::Test {
     ASSERT_TRUE(saved.ok()) << saved.error().message;
   }
   int Found(const std::vector<std::int32_t>& tokens) {
-    const auto match = OpenStore()->Lookup(identity_, spec_, tokens);
+    const auto match = LookUp(*OpenStore(), identity_, spec_, tokens);
     EXPECT_TRUE(IsExact(match, identity_, spec_, tokens));
     return match.n_tokens;
   }
@@ -68,10 +68,10 @@ class EvictionTest : public testing::Test {
   }
   std::string BlockNameOf(const std::vector<std::int32_t>& tokens,
                           std::size_t index) {
-    return BlockName(ChainIds(identity_, tokens, 16)[index]);
+    return BlockName(BlockChain(identity_, tokens, 16)[index].id);
   }
   std::string StemOfPrompt(const std::vector<std::int32_t>& tokens) {
-    return PromptStem("tiny", ChainIds(identity_, tokens, 16).back());
+    return PromptStem("tiny", BlockChain(identity_, tokens, 16).end_id());
   }
   static std::size_t PlaceOf(const std::vector<std::string>& order,
                              const std::string& name) {
@@ -100,7 +100,7 @@ TEST_F(EvictionTest, AChainLosesItsEndFirst) {
 TEST_F(EvictionTest, AChainWithoutManifestLosesItsEndFirst) {
   const auto tokens = Tokens(64, 1);
   const TinyPrompt prompt(identity_, spec_, tokens);
-  ASSERT_TRUE(OpenStore()->SaveBlocks(identity_, spec_, prompt.blocks).ok());
+  ASSERT_TRUE(prompt.SaveBlocks(*OpenStore()).ok());
   const auto order = Order();
   ASSERT_EQ(order.size(), 4u);
   for (std::size_t i = 0; i < 4; ++i) {
@@ -176,8 +176,9 @@ TEST_F(EvictionTest, PinnedAndProtectedAreNeverInTheOrder) {
       WriteFileAtomically(root_ + "/pins/" + StemOfPrompt(pinned), ByteSpan{})
           .ok());
   Protection protection;
-  for (const Digest& id : ChainIds(identity_, wanted, 16)) {
-    protection.blocks.insert(id);
+  const BlockChain chain(identity_, wanted, 16);
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    protection.blocks.insert(chain[i].id);
   }
   protection.stems.insert(StemOfPrompt(wanted));
   EXPECT_TRUE(Order(protection).empty());
@@ -223,7 +224,7 @@ TEST_F(EvictionTest, APromptLargerThanTheBudgetIsRefusedWithoutAnyHarm) {
   Save(Tokens(35, 1), 60'000);
   const TinyPrompt large(identity_, spec_, Tokens(16 * 20, 5));
   const auto store = OpenStore(60'000);
-  const auto saved = store->SaveBlocks(identity_, spec_, large.blocks);
+  const auto saved = large.SaveBlocks(*store);
   ASSERT_FALSE(saved.ok());
   EXPECT_EQ(saved.error().code, Code::kResourceFull);
   EXPECT_EQ(Found(Tokens(35, 1)), 35);
@@ -234,8 +235,8 @@ TEST_F(EvictionTest, AGrowingChainNeverEvictsItsOwnBeginning) {
   const std::uint64_t budget = 8 * 4608 + 100;
   const auto store = OpenStore(budget);
   std::size_t n_saved = 0;
-  for (const BlockToSave& block : prompt.blocks) {
-    if (!store->SaveBlock(identity_, spec_, block).ok()) break;
+  while (n_saved < prompt.blocks.size() &&
+         prompt.SaveBlock(*store, n_saved).ok()) {
     ++n_saved;
   }
   EXPECT_EQ(n_saved, 8u);

@@ -11,12 +11,15 @@
 // one scan.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
 
+#include "base/files/directory.h"
 #include "hearth/result.h"
 #include "store/budget/eviction.h"
-#include "store/files/directory.h"
 
 namespace hearth {
 
@@ -24,28 +27,38 @@ struct SpaceLimits {
   std::uint64_t disk_budget_bytes = 0;         // 0: no limit
   std::uint64_t free_space_reserve_bytes = 0;  // to be left for others
   EvictionPolicy eviction;
+  // How long the lock is waited for. It is held for as long as names are made
+  // and deleted, never while bytes are written or flushed.
+  std::chrono::milliseconds lock_wait{2000};
+};
+
+// What may be deleted for something new.
+enum class Room {
+  kEvict,  // whatever is least worthy
+  kSpare   // nothing: only what is free already
 };
 
 // The lock, from Take until destruction.
 class SpaceLock {
  public:
-  static Result<SpaceLock> Take(const Directory& root);
-  ~SpaceLock();
-  SpaceLock(SpaceLock&& other) noexcept;
-  SpaceLock& operator=(SpaceLock&&) = delete;
+  // kIo, naming the process that holds it, when that takes longer than
+  // limits.lock_wait; kCancelled when `stop` is set meanwhile (null: never).
+  static Result<SpaceLock> Take(const Directory& root,
+                                const SpaceLimits& limits,
+                                const std::atomic<bool>* stop = nullptr);
 
   // Room for `bytes` more, now counted. kResourceFull when the rest of the
   // store may not be deleted; then nothing was. `recount` distrusts the sum.
   Result<void> MakeRoom(const Directory& root, std::uint64_t bytes,
                         const SpaceLimits& limits, const Protection& protection,
-                        bool recount = false);
+                        bool recount = false, Room room = Room::kEvict);
 
  private:
-  explicit SpaceLock(int fd) : fd_(fd) {}
+  explicit SpaceLock(UniqueFd fd) : fd_(std::move(fd)) {}
   bool ReadTotal(std::uint64_t& total) const;
   Result<void> WriteTotal(const Directory& root, std::uint64_t total) const;
 
-  int fd_;
+  UniqueFd fd_;  // closing it unlocks
 };
 
 }  // namespace hearth

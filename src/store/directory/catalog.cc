@@ -1,10 +1,11 @@
 #include "store/directory/catalog.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "base/files/temporary_name.h"
+#include "base/files/vault.h"
 #include "store/directory/layout.h"
-#include "store/files/temporary_name.h"
-#include "store/format/vault.h"
 
 namespace hearth {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 FileKind KindOf(const std::string& folder, const std::string& name,
                 Digest& id) {
   if (IsTemporary(name)) return FileKind::kTemporary;
+  if (folder == kBlocksName) return FileKind::kUnknown;
   if (folder.empty()) {
     return name == kVersionName || name == kUsageName ? FileKind::kRootFile
                                                       : FileKind::kUnknown;
@@ -32,18 +34,25 @@ FileKind KindOf(const std::string& folder, const std::string& name,
   return FileKind::kBlock;
 }
 
+// Of the root only files are taken up, and what stands in a folder's place.
 void ScanFolder(const Directory& folder, const std::string& path,
-                Catalog& catalog) {
+                std::int64_t now_ns, Catalog& catalog) {
   const auto entries = folder.List();
   if (!entries.ok()) return;
+  const bool is_root = path.empty(), is_blocks = path == kBlocksName;
   for (const DirectoryEntry& entry : *entries) {
-    if (entry.is_directory) continue;
+    if (entry.is_directory && (is_root || is_blocks)) continue;
     CatalogFile file;
+    file.is_regular = entry.is_file;
+    file.is_directory = entry.is_directory;
     file.kind = KindOf(path, entry.name, file.id);
+    if (entry.is_directory && file.kind == FileKind::kTemporary) {
+      file.kind = FileKind::kUnknown;
+    }
     file.folder = path;
     file.name = entry.name;
     file.bytes = entry.is_file ? entry.size : 0;
-    file.last_use_ns = entry.mtime_ns;
+    file.last_use_ns = LastUseNs(entry.mtime_ns, now_ns);
     file.stale = file.kind == FileKind::kTemporary && IsStaleTemporary(entry);
     catalog.total_bytes += file.bytes;
     catalog.files.push_back(std::move(file));
@@ -53,32 +62,24 @@ void ScanFolder(const Directory& folder, const std::string& path,
 }  // namespace
 
 Result<Catalog> ScanStore(const Directory& root) {
+  const std::int64_t now_ns = NowNs();
   Catalog catalog;
-  ScanFolder(root, "", catalog);
-  for (const char* name :
-       {kPromptsName, kModelsName, kPinsName, kQuarantineName}) {
+  ScanFolder(root, "", now_ns, catalog);
+  for (const char* name : kFlatFolders) {
     const auto folder = root.Sub(name);
-    if (folder.ok()) ScanFolder(*folder, name, catalog);
+    if (folder.ok()) ScanFolder(*folder, name, now_ns, catalog);
   }
   const auto blocks = root.Sub(kBlocksName);
-  if (!blocks.ok()) {
-    if (blocks.error().code == Code::kNotFound) return catalog;
-    return blocks.error();
-  }
+  // Missing, or something else that the next save sets aside.
+  if (!blocks.ok()) return catalog;
+  ScanFolder(*blocks, kBlocksName, now_ns, catalog);
   HEARTH_ASSIGN(const std::vector<std::string> names, blocks->Names());
   for (const std::string& name : names) {
     const auto folder = blocks->Sub(name);
     if (!folder.ok()) continue;
-    ScanFolder(*folder, std::string(kBlocksName) + "/" + name, catalog);
+    ScanFolder(*folder, std::string(kBlocksName) + "/" + name, now_ns, catalog);
   }
   return catalog;
-}
-
-Result<Directory> OpenFolder(const Directory& root, const std::string& folder) {
-  const std::size_t slash = folder.find('/');
-  HEARTH_ASSIGN(Directory first, root.Sub(folder.substr(0, slash)));
-  if (slash == std::string::npos) return first;
-  return first.Sub(folder.substr(slash + 1));
 }
 
 std::string StemOf(const std::string& name, std::string_view suffix) {
@@ -86,10 +87,46 @@ std::string StemOf(const std::string& name, std::string_view suffix) {
   return name.substr(0, name.size() - suffix.size());
 }
 
+std::int64_t LastUseNs(std::int64_t mtime_ns, std::int64_t now_ns) {
+  constexpr std::int64_t kSlackNs = std::int64_t{3600} * 1'000'000'000;
+  if (mtime_ns <= now_ns + kSlackNs) return mtime_ns;
+  return now_ns - (mtime_ns - now_ns);
+}
+
+std::vector<std::string> RecentManifests(const Directory& prompts,
+                                         const std::string& model_name,
+                                         std::size_t n_max) {
+  auto entries = prompts.List();
+  if (!entries.ok()) return {};
+  const std::string prefix = SanitizedName(model_name) + "-";
+  std::erase_if(*entries, [&](const DirectoryEntry& entry) {
+    return !entry.is_file || !entry.name.starts_with(prefix) ||
+           !entry.name.ends_with(kPromptSuffix);
+  });
+  const std::int64_t now_ns = NowNs();
+  std::stable_sort(entries->begin(), entries->end(),
+                   [now_ns](const DirectoryEntry& a, const DirectoryEntry& b) {
+                     return LastUseNs(a.mtime_ns, now_ns) >
+                            LastUseNs(b.mtime_ns, now_ns);
+                   });
+  if (entries->size() > n_max) entries->resize(n_max);
+  std::vector<std::string> names;
+  for (DirectoryEntry& entry : *entries) names.push_back(std::move(entry.name));
+  return names;
+}
+
 Result<PromptHeader> ReadManifest(const Directory& prompts,
                                   const std::string& name) {
-  HEARTH_ASSIGN(const FileBytes file, ReadStored(prompts, name));
-  return ParsePromptFile(file.bytes, prompts.PathOf(name));
+  HEARTH_ASSIGN(const FileBytes file,
+                ReadStored(prompts, name, kManifestBytesMax));
+  HEARTH_ASSIGN(PromptHeader header,
+                ParsePromptFile(file.bytes, prompts.PathOf(name)));
+  if (PromptStem(header.model_name, header.entries.back().id) !=
+      StemOf(name, kPromptSuffix)) {
+    return {Code::kCorrupt,
+            prompts.PathOf(name) + ": another prompt than its name says"};
+  }
+  return header;
 }
 
 }  // namespace hearth

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/files/directory.h"
 #include "base/hash.h"
 #include "hearth/result.h"
-#include "store/files/directory.h"
+#include "store/directory/quarantine.h"
 #include "store/format/prompt_file.h"
 
 namespace hearth {
@@ -32,7 +33,9 @@ struct CatalogFile {
   Digest id;  // kBlock only
   std::uint64_t bytes = 0;
   std::int64_t last_use_ns = 0;
-  bool stale = false;  // kTemporary only: its writer is gone
+  bool stale = false;         // kTemporary only: its writer is gone
+  bool is_regular = true;     // else a link, pipe, device, or a directory
+  bool is_directory = false;  // where none belongs
 };
 
 struct Catalog {
@@ -44,13 +47,21 @@ struct Catalog {
 // out.
 Result<Catalog> ScanStore(const Directory& root);
 
-// "a/b" below `root`, without following links.
-Result<Directory> OpenFolder(const Directory& root, const std::string& folder);
-
 // A manifest's name without its suffix; nothing when it is no such name.
 std::string StemOf(const std::string& name, std::string_view suffix);
 
-// A manifest, read and checked as ReadStored and ParsePromptFile do.
+// A file's modification time as the time of its last use. One that lies more
+// than an hour ahead was set by a clock that was wrong: it counts as lying as
+// long ago, so that the file does not outlive all that are used from now on.
+std::int64_t LastUseNs(std::int64_t mtime_ns, std::int64_t now_ns);
+
+// Names of the manifests of one model, last used first, `n_max` at most.
+std::vector<std::string> RecentManifests(const Directory& prompts,
+                                         const std::string& model_name,
+                                         std::size_t n_max);
+
+// A manifest, read and checked as ReadStored and ParsePromptFile do, and that
+// its name is that of its prompt.
 Result<PromptHeader> ReadManifest(const Directory& prompts,
                                   const std::string& name);
 

@@ -2,6 +2,7 @@
 // docs/formats/store.md for the layout.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -11,11 +12,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "store/budget/space.h"
-#include "store/files/directory.h"
+#include "base/files/directory.h"
+#include "base/files/vault.h"
+#include "base/thread_pool.h"
+#include "store/budget/budgeted_writer.h"
 #include "store/format/block_image.h"
 #include "store/format/prompt_file.h"
-#include "store/format/vault.h"
 #include "store/kv_store.h"
 
 namespace hearth {
@@ -26,27 +28,36 @@ constexpr std::int64_t StampAt(std::int64_t now_ns, std::size_t depth) {
   return now_ns - static_cast<std::int64_t>(depth) * 1000;
 }
 
+SpaceLimits LimitsOf(const StoreOptions& options);
+
 class DirStore : public KvStore {
  public:
   static Result<std::unique_ptr<DirStore>> Open(const std::string& root,
                                                 const StoreOptions& options);
   ~DirStore() override;
 
-  StoreMatch Lookup(const KvIdentity& identity, const KvSpec& spec,
-                    std::span<const std::int32_t> tokens) override;
-  int CountStored(const KvIdentity& identity, const KvSpec& spec,
-                  std::span<const std::int32_t> tokens) override;
+  StoreMatch Lookup(const BlockChain& prompt, const KvSpec& spec,
+                    std::size_t first_block) override;
+  int CountStored(const BlockChain& prompt, std::size_t first_block) override;
   std::vector<std::vector<std::int32_t>> RecentPrompts(
       const KvIdentity& identity, std::size_t n_max,
       const WantedPrompt& wanted) override;
-  Result<void> SaveBlock(const KvIdentity& identity, const KvSpec& spec,
-                         const BlockToSave& block) override;
-  Result<void> SaveBlocks(const KvIdentity& identity, const KvSpec& spec,
-                          std::span<const BlockToSave> blocks) override;
-  Result<void> SaveManifest(const KvIdentity& identity, const KvSpec& spec,
-                            std::span<const std::int32_t> tokens,
+  Result<void> SaveBlocks(const BlockChain& prompt, const KvSpec& spec,
+                          std::size_t first_block,
+                          std::span<const ByteSpan> payloads) override;
+  Result<void> SaveManifest(const BlockChain& prompt, const KvSpec& spec,
                             const std::string& preview) override;
-  Result<void> Drain(double) override { return {}; }
+  void GiveUp() override { stop_ = true; }
+
+  // --- Lookup in parts, for a store that has more than this directory --------
+  // Appends the full blocks that follow the match here, up to the first that is
+  // missing; then miss_reason says so.
+  void AppendFullBlocks(const BlockChain& prompt, const KvSpec& spec,
+                        StoreMatch& match);
+  // Appends what is here of the next block, and ends the match.
+  void AppendTail(const BlockChain& prompt, const KvSpec& spec,
+                  StoreMatch& match);
+  bool HasBlock(const Digest& id) const;
 
   // A block that came from elsewhere: its file is written and mapped, but has
   // no name and is not durable before Keep. Without Keep it leaves nothing.
@@ -54,25 +65,19 @@ class DirStore : public KvStore {
     StoredBlock block;
     std::function<Result<void>()> Keep;
   };
-  // `image`: a whole block's, verified. Errors as SaveBlock's.
+  // `image`: a whole block's, verified. Errors as SaveBlocks'.
   Result<Arrival> Receive(const BlockQuery& query, const KvSpec& spec,
                           ByteSpan image);
 
  private:
-  struct Search;  // one Lookup in progress
-
   DirStore(std::string root, const StoreOptions& options);
 
   Result<Directory> Root() const {
     return Directory::Open(ops_, root_, options_.vault.get());
   }
-  Result<Directory> RootToWrite() const;
+  Result<BudgetedWriter> Writer() const;
   void Tidy() const;
 
-  void FindFullBlocks(Search& search, const Directory& root);
-  void FindTail(Search& search, const Directory& root);
-  Result<void> SaveSome(const KvIdentity& identity, const KvSpec& spec,
-                        std::span<const BlockToSave> blocks);
   // Where a block's images are: one that holds all of it, or pieces in order.
   struct Place {
     Digest id;
@@ -82,13 +87,33 @@ class DirStore : public KvStore {
   // is not stored whole. Remembers them.
   std::vector<Place> PlacesOf(const Directory& blocks, BlockQuery query);
   // The most leading tokens of the block, fewer than all, that are stored and
-  // that a piece may follow; 0 when there are none.
-  int StoredStart(const Directory& blocks, const KvSpec& spec,
-                  const BlockQuery& query);
+  // that a piece may follow. `end` 0: none.
+  struct Start {
+    int end = 0;
+    int last_piece = 0;  // tokens of the last image
+  };
+  Start StoredStart(const Directory& blocks, const KvSpec& spec,
+                    const BlockQuery& query);
+  // Whether the tokens that the last block has beyond `start` wait.
+  static bool Waits(const KvSpec& spec, const BlockQuery& query,
+                    const Start& start);
+  PromptHeader ManifestOf(const BlockChain& prompt, const KvSpec& spec,
+                          const Directory* blocks);
+  std::size_t NamedTokens(const BlockChain& prompt, const KvSpec& spec,
+                          const Directory& blocks);
+  struct NewBlock;
+  Result<std::optional<NewBlock>> PrepareBlock(
+      const Directory& root, const KvSpec& spec, const BlockQuery& query,
+      ByteSpan payload, const KvIdentity& identity, bool look_for_start,
+      Protection& protection);
+  Result<void> SaveSome(const BudgetedWriter& writer, const BlockChain& prompt,
+                        const KvSpec& spec, std::size_t first_block,
+                        std::span<const ByteSpan> payloads);
+
   // The plain bytes of a file whose name came from an id. With a vault the name
   // came from the key, so that another file there is no other key's, but a
   // defect.
-  Result<FileBytes> ReadMapped(MappedFile mapped) const;
+  Result<FileBytes> ReadMapped(MappedFile mapped, const KvSpec& spec) const;
   // What a whole miss may be due to: other keys than those of the entries.
   std::string KeyNote(const Directory& root) const;
   // One file of a block, verified.
@@ -113,15 +138,34 @@ class DirStore : public KvStore {
   };
   OpenedBlock MapBlock(const Directory& blocks, const BlockQuery& query) const;
   // May run for several blocks at once.
-  void VerifyBlock(const Directory& blocks, const Search& search,
+  void VerifyBlock(const Directory& blocks, const KvSpec& spec,
                    BlockQuery query, OpenedBlock& opened) const;
+  void VerifyAll(const Directory& blocks, const KvSpec& spec,
+                 std::span<const BlockQuery> queries,
+                 std::vector<OpenedBlock>& opened);
   void JoinImages(const KvSpec& spec, OpenedBlock& opened) const;
-  // False when the search ends here.
-  bool TakeBlock(Search& search, const BlockQuery& query, OpenedBlock opened);
-  // Moves a file that cannot be right out of the way, so that it cannot fail
-  // twice. Best effort: a read-only directory just keeps it.
-  void SetAside(const Directory& folder, const std::string& name,
-                const Error& error, std::vector<std::string>& warnings) const;
+  // False when the search ends here. `depth`: of the block in its chain.
+  bool TakeBlock(const BlockQuery& query, std::size_t depth, OpenedBlock opened,
+                 StoreMatch& match);
+  // The stored partial block that is the most of `query`'s; false: none.
+  bool AppendPartial(const Directory& root, const KvSpec& spec,
+                     const BlockQuery& query, std::size_t depth,
+                     const std::string& model_name, StoreMatch& match);
+  // A stored block that begins as the one asked for and goes on otherwise.
+  struct Cousin {
+    BlockQuery query;
+    std::vector<std::int32_t> tokens;
+    int n_common = 0;
+  };
+  std::optional<Cousin> FindCousin(const Directory& root, const KvSpec& spec,
+                                   const BlockQuery& query,
+                                   std::size_t first_token,
+                                   const std::string& model_name) const;
+  bool AppendCousin(const Directory& root, const KvSpec& spec,
+                    const Cousin& cousin, std::size_t depth, StoreMatch& match);
+  void SetAsideBlock(const Directory& folder, const Digest& id,
+                     const Error& error,
+                     std::vector<std::string>& warnings) const;
 
   // Remembers the chain that a caller works on, whose images must not be
   // evicted to make room for its next one: `id` holds a block's tokens from
@@ -141,8 +185,11 @@ class DirStore : public KvStore {
   const StoreOptions options_;
   FileOps& ops_;
   SpaceLimits limits_;
+  std::atomic<bool> stop_{false};
   mutable std::mutex mutex_;  // guards links_
   std::unordered_map<Digest, Link> links_;
+  std::mutex readers_mutex_;             // held for a loop
+  std::unique_ptr<ThreadPool> readers_;  // made by the first loop
   std::thread tidying_;
 };
 

@@ -15,47 +15,41 @@ constexpr std::size_t kManifestsMax = 256;
 
 }  // namespace
 
-int DirStore::CountStored(const KvIdentity& identity, const KvSpec& spec,
-                          std::span<const std::int32_t> tokens) {
+int DirStore::CountStored(const BlockChain& prompt, std::size_t first_block) {
+  std::size_t next = first_block;
+  const auto end = [&] { return static_cast<int>(prompt.BeginOf(next)); };
   const auto root = Root();
-  if (!root.ok()) return 0;
-  const auto blocks = root->Sub(kBlocksName);
-  if (!blocks.ok()) return 0;
-  const auto step = static_cast<std::size_t>(spec.block_tokens);
-  Digest parent = RootId(identity);
-  std::size_t n = 0;
-  for (; tokens.size() - n >= step; n += step) {
-    parent = ChildId(parent, tokens.subspan(n, step));
-    const auto folder = blocks->Sub(BlockFolder(parent));
-    if (!folder.ok() || !folder->Exists(BlockName(parent))) break;
+  const auto blocks = root.ok() ? root->Sub(kBlocksName) : root.error();
+  if (!blocks.ok()) return end();
+  const auto has = [&](const Digest& id) {
+    const auto folder = blocks->Sub(BlockFolder(id));
+    return folder.ok() && folder->Exists(BlockName(id));
+  };
+  while (next < prompt.n_full() && has(prompt[next].id)) ++next;
+  if (next == prompt.size()) return end();
+  const BlockRef rest = prompt[next];
+  const std::size_t longest =
+      std::min(rest.tokens.size(), prompt.block_tokens() - 1);
+  for (std::size_t n = longest; n >= 1; --n) {
+    if (has(ChildId(rest.parent, rest.tokens.first(n)))) {
+      return end() + static_cast<int>(n);
+    }
   }
-  return static_cast<int>(n);
+  return end();
 }
 
 std::vector<std::vector<std::int32_t>> DirStore::RecentPrompts(
     const KvIdentity& identity, std::size_t n_max, const WantedPrompt& wanted) {
   std::vector<std::vector<std::int32_t>> prompts;
   const auto root = Root();
-  if (!root.ok()) return prompts;
-  const auto folder = root->Sub(kPromptsName);
+  const auto folder = root.ok() ? root->Sub(kPromptsName) : root.error();
   if (!folder.ok()) return prompts;
-  auto entries = folder->List();
-  if (!entries.ok()) return prompts;
-  const std::string prefix = SanitizedName(identity.model_name) + "-";
-  std::erase_if(*entries, [&](const DirectoryEntry& entry) {
-    return !entry.is_file || !entry.name.starts_with(prefix) ||
-           !entry.name.ends_with(kPromptSuffix);
-  });
-  std::sort(entries->begin(), entries->end(),
-            [](const DirectoryEntry& a, const DirectoryEntry& b) {
-              return a.mtime_ns > b.mtime_ns;
-            });
-  if (entries->size() > kManifestsMax) entries->resize(kManifestsMax);
   const Digest root_id = RootId(identity);
   TokenReader reader(*root);
-  for (const DirectoryEntry& entry : *entries) {
+  for (const std::string& name :
+       RecentManifests(*folder, identity.model_name, kManifestsMax)) {
     if (prompts.size() == n_max) break;
-    const auto header = ReadManifest(*folder, entry.name);
+    const auto header = ReadManifest(*folder, name);
     if (!header.ok() || header->root_id != root_id) continue;
     bool declined = false;
     auto tokens = reader.Read(*header, [&](auto leading) {

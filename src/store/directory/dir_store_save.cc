@@ -1,12 +1,10 @@
 // The writing half of DirStore.
 #include <algorithm>
 #include <ctime>
-#include <map>
 #include <utility>
 
 #include "store/directory/dir_store.h"
 #include "store/directory/layout.h"
-#include "store/directory/root.h"
 #include "store/format/block_pieces.h"
 #include "store/format/prompt_file.h"
 #include "store/format/sidecar.h"
@@ -23,12 +21,11 @@ constexpr std::size_t kRememberedMax = std::size_t{1} << 20;
 
 }  // namespace
 
-Result<Directory> DirStore::RootToWrite() const {
-  auto root = Root();
-  if (root.ok() || root.error().code != Code::kNotFound) return root;
-  HEARTH_TRY(PrepareRoot(ops_, root_));  // somebody deleted the whole store
-  return Root();
-}
+// A block on its way to the disk. Its parts point into the others.
+struct DirStore::NewBlock {
+  std::vector<std::byte> header, piece, sealed;
+  FileToWrite file;
+};
 
 void DirStore::Remember(const Digest& id, const Link& link) {
   const std::lock_guard lock(mutex_);
@@ -60,129 +57,100 @@ void DirStore::ProtectChain(Digest id, Protection& protection) const {
   }
 }
 
-Result<void> DirStore::SaveBlock(const KvIdentity& identity, const KvSpec& spec,
-                                 const BlockToSave& block) {
-  return SaveSome(identity, spec, std::span(&block, 1));
-}
-
-Result<void> DirStore::SaveBlocks(const KvIdentity& identity,
-                                  const KvSpec& spec,
-                                  std::span<const BlockToSave> blocks) {
-  while (!blocks.empty()) {
-    const auto some = blocks.first(std::min(blocks.size(), kBlocksAtOnce));
-    HEARTH_TRY(SaveSome(identity, spec, some));
-    blocks = blocks.subspan(some.size());
+Result<void> DirStore::SaveBlocks(const BlockChain& prompt, const KvSpec& spec,
+                                  std::size_t first_block,
+                                  std::span<const ByteSpan> payloads) {
+  if (first_block + payloads.size() > prompt.size()) {
+    return {Code::kInvalidArgument, "more blocks than the prompt has"};
+  }
+  HEARTH_ASSIGN(const BudgetedWriter writer, Writer());
+  while (!payloads.empty()) {
+    const auto some = payloads.first(std::min(payloads.size(), kBlocksAtOnce));
+    HEARTH_TRY(SaveSome(writer, prompt, spec, first_block, some));
+    first_block += some.size();
+    payloads = payloads.subspan(some.size());
   }
   return {};
 }
 
-// Makes room, writes all, flushes all, names all, flushes the folders: in this
-// order a name never stands for bytes that are not durable.
-Result<void> DirStore::SaveSome(const KvIdentity& identity, const KvSpec& spec,
-                                std::span<const BlockToSave> blocks) {
-  struct NewBlock {
-    const BlockToSave* block;
-    const Directory* folder;
-    std::vector<std::byte> header, piece, sealed;
-    std::vector<ByteSpan> parts;  // as they go to the disk
-    std::uint64_t bytes;          // of all parts
-  };
-  const Digest root_id = RootId(identity);
-  HEARTH_ASSIGN(const Directory root, RootToWrite());
-  HEARTH_ASSIGN(const Directory top, root.MakeSub(kBlocksName));
-  bool made_folder = false;
-  std::map<std::string, Directory> folders;  // outlive the files in them
+Result<void> DirStore::SaveSome(const BudgetedWriter& writer,
+                                const BlockChain& prompt, const KvSpec& spec,
+                                std::size_t first_block,
+                                std::span<const ByteSpan> payloads) {
   std::vector<NewBlock> missing;
   Protection protection;
-  std::uint64_t bytes = 0;
-  for (const BlockToSave& block : blocks) {
-    if (ChildId(block.parent, block.tokens) != block.id) {
-      return {Code::kInvalidArgument, "a block's id is not that of its tokens"};
-    }
-    HEARTH_ASSIGN(Directory opened,
-                  top.MakeSub(BlockFolder(block.id), &made_folder));
-    const Directory& folder =
-        folders.try_emplace(BlockFolder(block.id), std::move(opened))
-            .first->second;
-    const BlockQuery query{identity.model_id, identity.format_id, root_id,
-                           block.parent,      block.id,           block.tokens};
-    const bool stored = !PlacesOf(top, query).empty();
-    const int first =
-        stored || &block != blocks.data() ? 0 : StoredStart(top, spec, query);
-    if (!stored) {
-      const auto before = block.tokens.first(static_cast<std::size_t>(first));
-      Remember(
-          block.id,
-          {first == 0 ? block.parent : ChildId(block.parent, before), first});
-    }
-    ProtectChain(block.id, protection);
-    if (stored) {
-      (void)folder.Touch(BlockName(block.id), NowNs());
-      continue;
-    }
-    NewBlock item{&block, &folder, {}, {}, {}, {}, 0};
-    ByteSpan payload = block.payload;
-    if (first > 0) {
-      item.piece =
-          CutPiece(spec, payload, static_cast<int>(block.tokens.size()), first);
-      payload = item.piece;
-    }
-    HEARTH_ASSIGN(item.header,
-                  EncodeBlockHeader(identity, root_id, spec, block.parent,
-                                    block.id, block.tokens, payload, first));
-    const ByteSpan parts[] = {item.header, payload};
-    HEARTH_ASSIGN(item.parts, ForDisk(root.vault(), parts, item.sealed));
-    for (const ByteSpan part : item.parts) item.bytes += part.size();
-    bytes += item.bytes;
-    missing.push_back(std::move(item));
+  for (std::size_t i = 0; i < payloads.size(); ++i) {
+    HEARTH_ASSIGN(
+        std::optional<NewBlock> block,
+        PrepareBlock(writer.root(), spec, QueryOf(prompt, first_block + i),
+                     payloads[i], prompt.identity(),
+                     /*look_for_start=*/missing.empty(), protection));
+    if (block.has_value()) missing.push_back(std::move(*block));
   }
   if (missing.empty()) return {};
-  std::vector<PendingFile> files;
-  {
-    HEARTH_ASSIGN(SpaceLock lock, SpaceLock::Take(root));
-    HEARTH_TRY(lock.MakeRoom(root, bytes, limits_, protection));
-    for (const NewBlock& item : missing) {
-      HEARTH_ASSIGN(PendingFile file,
-                    item.folder->Create(BlockName(item.block->id), item.bytes));
-      files.push_back(std::move(file));
-    }
+  std::vector<FileToWrite> files;
+  for (NewBlock& block : missing) files.push_back(std::move(block.file));
+  return writer.Write(files, protection);
+}
+
+// Nothing when the block needs no file.
+Result<std::optional<DirStore::NewBlock>> DirStore::PrepareBlock(
+    const Directory& root, const KvSpec& spec, const BlockQuery& query,
+    ByteSpan payload, const KvIdentity& identity, bool look_for_start,
+    Protection& protection) {
+  const auto blocks = root.Sub(kBlocksName);
+  const bool stored = blocks.ok() && !PlacesOf(*blocks, query).empty();
+  Start start;
+  if (!stored && look_for_start && blocks.ok()) {
+    start = StoredStart(*blocks, spec, query);
   }
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    HEARTH_TRY(files[i].Fill(missing[i].parts));
+  const std::size_t n_tokens = query.tokens.size();
+  if (Waits(spec, query, start)) {
+    ProtectChain(
+        ChildId(query.parent_id,
+                query.tokens.first(static_cast<std::size_t>(start.end))),
+        protection);
+    return std::optional<NewBlock>();
   }
-  for (PendingFile& file : files) HEARTH_TRY(file.Flush());
-  {
-    // Under the lock, so that a scan does not miss a file between two names.
-    HEARTH_ASSIGN(const SpaceLock lock, SpaceLock::Take(root));
-    for (PendingFile& file : files) HEARTH_TRY(file.Publish());
+  if (!stored) {
+    const auto before = query.tokens.first(static_cast<std::size_t>(start.end));
+    Remember(query.block_id, {start.end == 0 ? query.parent_id
+                                             : ChildId(query.parent_id, before),
+                              start.end});
   }
-  for (const auto& [name, folder] : folders) HEARTH_TRY(folder.Sync());
-  if (made_folder) HEARTH_TRY(top.Sync());
-  return {};
+  ProtectChain(query.block_id, protection);
+  if (stored) {
+    const auto folder = blocks->Sub(BlockFolder(query.block_id));
+    if (folder.ok()) (void)folder->Touch(BlockName(query.block_id), NowNs());
+    return std::optional<NewBlock>();
+  }
+  NewBlock block;
+  if (start.end > 0) {
+    block.piece =
+        CutPiece(spec, payload, static_cast<int>(n_tokens), start.end);
+    payload = block.piece;
+  }
+  HEARTH_ASSIGN(
+      block.header,
+      EncodeBlockHeader(identity, query.root_id, spec, query.parent_id,
+                        query.block_id, query.tokens, payload, start.end));
+  const ByteSpan parts[] = {block.header, payload};
+  HEARTH_ASSIGN(auto on_disk, ForDisk(root.vault(), parts, block.sealed));
+  block.file = {BlockPath(query.block_id), std::move(on_disk)};
+  return std::optional<NewBlock>(std::move(block));
 }
 
 Result<DirStore::Arrival> DirStore::Receive(const BlockQuery& query,
                                             const KvSpec& spec,
                                             ByteSpan image) {
-  HEARTH_ASSIGN(const Directory root, RootToWrite());
-  HEARTH_ASSIGN(const Directory blocks, root.MakeSub(kBlocksName));
-  bool made_folder = false;
-  HEARTH_ASSIGN(Directory opened,
-                blocks.MakeSub(BlockFolder(query.block_id), &made_folder));
-  const auto folder = std::make_shared<const Directory>(std::move(opened));
+  HEARTH_ASSIGN(const BudgetedWriter writer, Writer());
   Remember(query.block_id, {query.parent_id, 0});
   Protection protection;
   ProtectChain(query.block_id, protection);
-  std::shared_ptr<PendingFile> file;
-  {
-    HEARTH_ASSIGN(SpaceLock lock, SpaceLock::Take(root));
-    HEARTH_TRY(lock.MakeRoom(root, image.size(), limits_, protection));
-    HEARTH_ASSIGN(PendingFile made,
-                  folder->Create(BlockName(query.block_id), image.size()));
-    file = std::make_shared<PendingFile>(std::move(made));
-  }
-  HEARTH_TRY(file->Fill(std::span(&image, 1)));
-  HEARTH_ASSIGN(MappedFile mapped, file->Map());
+  const FileToWrite file{BlockPath(query.block_id), {image}};
+  HEARTH_ASSIGN(WrittenFiles begun,
+                writer.Begin(std::span(&file, 1), protection));
+  HEARTH_ASSIGN(MappedFile mapped, begun.Map(0));
   const auto owner = std::make_shared<const MappedFile>(std::move(mapped));
   HEARTH_ASSIGN(const OpenImage found,
                 OpenBlockImage(owner->bytes(), spec, query,
@@ -190,17 +158,8 @@ Result<DirStore::Arrival> DirStore::Receive(const BlockQuery& query,
   Arrival arrival;
   arrival.block = {query.block_id, static_cast<int>(query.tokens.size()),
                    found.payload, owner, true};
-  arrival.Keep = [this, folder, file, made_folder]() -> Result<void> {
-    HEARTH_TRY(file->Flush());
-    HEARTH_ASSIGN(const Directory top, Root());
-    {
-      HEARTH_ASSIGN(const SpaceLock lock, SpaceLock::Take(top));
-      HEARTH_TRY(file->Publish());
-    }
-    HEARTH_TRY(folder->Sync());
-    if (!made_folder) return {};
-    HEARTH_ASSIGN(const Directory all, top.Sub(kBlocksName));
-    return all.Sync();
+  arrival.Keep = [written = std::make_shared<WrittenFiles>(std::move(begun))] {
+    return written->Finish();
   };
   return arrival;
 }
@@ -233,97 +192,109 @@ std::vector<DirStore::Place> DirStore::PlacesOf(const Directory& blocks,
   return places;
 }
 
-int DirStore::StoredStart(const Directory& blocks, const KvSpec& spec,
-                          const BlockQuery& query) {
-  if (!CanBePiece(spec, query.tokens.size())) return 0;
+DirStore::Start DirStore::StoredStart(const Directory& blocks,
+                                      const KvSpec& spec,
+                                      const BlockQuery& query) {
+  if (!CanBePiece(spec, query.tokens.size())) return {};
   for (std::size_t n = query.tokens.size() - 1; n > 0; --n) {
     BlockQuery start = query;
     start.tokens = query.tokens.first(n);
     start.block_id = ChildId(query.parent_id, start.tokens);
     const auto folder = blocks.Sub(BlockFolder(start.block_id));
     if (!folder.ok() || !folder->Exists(BlockName(start.block_id))) continue;
-    const std::size_t n_pieces = PlacesOf(blocks, start).size();
-    if (n_pieces > 0 && n_pieces < kBlockPiecesMax) return static_cast<int>(n);
+    const auto places = PlacesOf(blocks, start);
+    if (places.empty() || places.size() >= kBlockPiecesMax) continue;
+    const int before = places.size() < 2 ? 0 : places[places.size() - 2].end;
+    return {places.back().end, places.back().end - before};
   }
-  return 0;
+  return {};
 }
 
-Result<void> DirStore::SaveManifest(const KvIdentity& identity,
-                                    const KvSpec& spec,
-                                    std::span<const std::int32_t> tokens,
-                                    const std::string& preview) {
-  HEARTH_ASSIGN(const Directory root, RootToWrite());
-  HEARTH_ASSIGN(const Directory prompts, root.MakeSub(kPromptsName));
-  HEARTH_ASSIGN(const Directory blocks, root.MakeSub(kBlocksName));
-  PromptHeader header = HeaderOf(identity, spec);
-  const auto chain = ChainIds(identity, tokens, spec.block_tokens);
-  const auto step = static_cast<std::size_t>(spec.block_tokens);
-  for (std::size_t i = 0; i < chain.size(); ++i) {
-    const std::size_t start = i * step;
-    const BlockQuery query{
-        identity.model_id,
-        identity.format_id,
-        header.root_id,
-        i == 0 ? header.root_id : chain[i - 1],
-        chain[i],
-        tokens.subspan(start, std::min(step, tokens.size() - start))};
+bool DirStore::Waits(const KvSpec& spec, const BlockQuery& query,
+                     const Start& start) {
+  const int n_tokens = static_cast<int>(query.tokens.size());
+  return start.end > 0 && n_tokens < spec.block_tokens &&
+         WaitsForMore(spec, n_tokens - start.end, start.last_piece);
+}
+
+// What the prompt's manifest says, with blocks where they are.
+PromptHeader DirStore::ManifestOf(const BlockChain& prompt, const KvSpec& spec,
+                                  const Directory* blocks) {
+  PromptHeader header = HeaderOf(prompt.identity(), spec);
+  for (std::size_t i = 0; i < prompt.size(); ++i) {
+    const BlockQuery query = QueryOf(prompt, i);
     const int n_tokens = static_cast<int>(query.tokens.size());
-    auto places = RememberedPlaces(chain[i], n_tokens);
-    if (places.empty()) places = PlacesOf(blocks, query);
+    auto places = RememberedPlaces(query.block_id, n_tokens);
+    if (places.empty() && blocks != nullptr) places = PlacesOf(*blocks, query);
     // Evicted meanwhile: named all the same, it may come back.
-    if (places.empty()) {
-      places.push_back({chain[i], n_tokens});
-    }
+    if (places.empty()) places.push_back({query.block_id, n_tokens});
     for (const Place& place : places) {
       header.entries.push_back(
-          {place.id, start + static_cast<std::size_t>(place.end), 0, 0});
+          {place.id, prompt.BeginOf(i) + static_cast<std::size_t>(place.end), 0,
+           0});
     }
   }
+  return header;
+}
+
+// How many tokens of the prompt a manifest can name: those that wait are not
+// stored.
+std::size_t DirStore::NamedTokens(const BlockChain& prompt, const KvSpec& spec,
+                                  const Directory& blocks) {
+  const std::size_t n_all = prompt.tokens().size();
+  if (prompt.size() == prompt.n_full()) return n_all;
+  const BlockQuery last = QueryOf(prompt, prompt.n_full());
+  if (!PlacesOf(blocks, last).empty()) return n_all;
+  const Start start = StoredStart(blocks, spec, last);
+  if (!Waits(spec, last, start)) return n_all;
+  return prompt.BeginOf(prompt.n_full()) + static_cast<std::size_t>(start.end);
+}
+
+Result<void> DirStore::SaveManifest(const BlockChain& prompt,
+                                    const KvSpec& spec,
+                                    const std::string& preview) {
+  HEARTH_ASSIGN(const BudgetedWriter writer, Writer());
+  const auto blocks = writer.root().Sub(kBlocksName);
+  if (blocks.ok()) {
+    const std::size_t n_named = NamedTokens(prompt, spec, *blocks);
+    if (n_named < prompt.tokens().size()) {
+      const BlockChain named = prompt.First(n_named);
+      const StorePath there =
+          ManifestPath(PromptStem(named.identity().model_name, named.end_id()));
+      const auto prompts = writer.root().Sub(kPromptsName);
+      if (prompts.ok() && prompts->Touch(there.name, NowNs()).ok()) return {};
+      return SaveManifest(named, spec, preview);
+    }
+  }
+  const PromptHeader header =
+      ManifestOf(prompt, spec, blocks.ok() ? &*blocks : nullptr);
   HEARTH_ASSIGN(const PromptFileParts file, EncodePromptFile(header, {}));
-  const std::string stem = PromptStem(identity.model_name, chain.back());
+  const std::string stem =
+      PromptStem(prompt.identity().model_name, prompt.end_id());
+  const Vault* vault = writer.root().vault();
   std::vector<std::byte> sealed, sealed_note;
-  HEARTH_ASSIGN(const auto parts, ForDisk(root.vault(), file.parts, sealed));
+  HEARTH_ASSIGN(auto parts, ForDisk(vault, file.parts, sealed));
   SidecarFacts facts;
-  facts.end_id = chain.back();
-  facts.n_tokens = tokens.size();
+  facts.end_id = prompt.end_id();
+  facts.n_tokens = prompt.tokens().size();
   for (const ByteSpan part : parts) facts.manifest_bytes += part.size();
   facts.created_unix_s = static_cast<std::int64_t>(std::time(nullptr));
   facts.preview = preview;
-  const std::string note = SidecarText(identity, spec, facts);
+  const std::string note = SidecarText(prompt.identity(), spec, facts);
   const ByteSpan plain_note[] = {AsBytes(note)};
-  HEARTH_ASSIGN(const auto note_parts,
-                ForDisk(root.vault(), plain_note, sealed_note));
-  const std::uint64_t note_bytes = note_parts[0].size();
+  HEARTH_ASSIGN(auto note_parts, ForDisk(vault, plain_note, sealed_note));
 
   Protection protection;
   for (const PromptEntry& entry : header.entries) {
     protection.blocks.insert(entry.id);
   }
   protection.stems.insert(stem);
-  std::vector<PendingFile> files;
-  {
-    HEARTH_ASSIGN(SpaceLock lock, SpaceLock::Take(root));
-    HEARTH_TRY(lock.MakeRoom(root, facts.manifest_bytes + note_bytes, limits_,
-                             protection));
-    HEARTH_ASSIGN(PendingFile manifest,
-                  prompts.Create(stem + std::string(kPromptSuffix),
-                                 facts.manifest_bytes));
-    files.push_back(std::move(manifest));
-    HEARTH_ASSIGN(
-        PendingFile sidecar,
-        prompts.Create(stem + std::string(kSidecarSuffix), note_bytes));
-    files.push_back(std::move(sidecar));
-  }
-  HEARTH_TRY(files[0].Fill(parts));
-  HEARTH_TRY(files[1].Fill(note_parts));
-  HEARTH_TRY(files[0].Flush());
-  {
-    HEARTH_ASSIGN(const SpaceLock lock, SpaceLock::Take(root));
-    HEARTH_TRY(files[0].Publish());
-    HEARTH_TRY(files[1].Publish());  // a lost note costs nothing: not flushed
-  }
-  HEARTH_TRY(prompts.Sync());
-  StampChain(blocks, header);
+  // A lost note costs nothing: not flushed.
+  const FileToWrite files[] = {
+      {ManifestPath(stem), std::move(parts)},
+      {NotePath(stem), std::move(note_parts), Durability::kCached}};
+  HEARTH_TRY(writer.Write(files, protection));
+  if (blocks.ok()) StampChain(*blocks, header);
   return {};
 }
 

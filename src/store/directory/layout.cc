@@ -1,5 +1,7 @@
 #include "store/directory/layout.h"
 
+#include <algorithm>
+
 namespace hearth {
 namespace {
 
@@ -39,6 +41,28 @@ std::string BlockName(const Digest& id) {
 
 std::string PromptStem(const std::string& model_name, const Digest& end) {
   return SanitizedName(model_name) + "-" + ToHex(end, kStemDigestBytes);
+}
+
+StorePath BlockPath(const Digest& id) {
+  return {std::string(kBlocksName) + "/" + BlockFolder(id), BlockName(id)};
+}
+
+StorePath ManifestPath(const std::string& stem) {
+  return {kPromptsName, stem + std::string(kPromptSuffix)};
+}
+
+StorePath NotePath(const std::string& stem) {
+  return {kPromptsName, stem + std::string(kSidecarSuffix)};
+}
+
+StorePath PinPath(const std::string& stem) { return {kPinsName, stem}; }
+
+StorePath SidePath(const std::string& name) { return {kModelsName, name}; }
+
+bool IsStoreFolder(std::string_view name) {
+  return name == kBlocksName ||
+         std::find(kFlatFolders.begin(), kFlatFolders.end(), name) !=
+             kFlatFolders.end();
 }
 
 std::optional<Digest> BlockIdOf(std::string_view file_name) {

@@ -1,13 +1,15 @@
-// Names inside a store. Only digests and sanitised model names become file
-// names; nothing a prompt contains does. docs/formats/store.md.
+// Where everything is inside a store: the one place that knows its paths. Only
+// digests and sanitised model names become file names; nothing a prompt
+// contains does. docs/formats/store.md.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/hash.h"
-#include "store/format/kv_identity.h"
+#include "cache/block_chain.h"
 
 namespace hearth {
 
@@ -23,15 +25,38 @@ inline constexpr const char* kUsageName = "usage";
 inline constexpr std::string_view kBlockSuffix = ".kv";
 inline constexpr std::string_view kPromptSuffix = ".kvcache";
 inline constexpr std::string_view kSidecarSuffix = ".meta.json";
+// In models/.
+inline constexpr std::string_view kMemoSuffix = ".memo";
+inline constexpr std::string_view kSpeedSuffix = ".speed";
+inline constexpr std::string_view kTokenizerSuffix = ".tokenizer";
+
+// The folders that hold files; those of blocks are one level deeper.
+inline constexpr std::array<const char*, 4> kFlatFolders = {
+    kPromptsName, kModelsName, kPinsName, kQuarantineName};
+
+// A file below the root.
+struct StorePath {
+  std::string folder;  // "blocks/ab", "prompts", …; "" is the root
+  std::string name;
+};
 
 // Letters, digits, '-', '_' and '.' stay; at most 64 characters; never empty,
 // hidden or taken for an option.
 std::string SanitizedName(const std::string& model_name);
 
-std::string BlockFolder(const Digest& id);  // "ab"
+std::string BlockFolder(const Digest& id);  // "ab", in blocks/
 std::string BlockName(const Digest& id);    // "ab12….kv"
 // `end` is the id of the prompt's last block. Without the suffix.
 std::string PromptStem(const std::string& model_name, const Digest& end);
+
+StorePath BlockPath(const Digest& id);
+StorePath ManifestPath(const std::string& stem);
+StorePath NotePath(const std::string& stem);
+StorePath PinPath(const std::string& stem);
+StorePath SidePath(const std::string& name);  // in models/
+
+// Whether the root of a store has a folder of this name.
+bool IsStoreFolder(std::string_view name);
 
 // The id that a block file's name stands for; nothing when it is no such name.
 std::optional<Digest> BlockIdOf(std::string_view file_name);

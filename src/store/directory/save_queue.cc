@@ -3,6 +3,8 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -21,6 +23,10 @@ struct SaveQueue::Shared {
            (bytes <= bytes_max && stats.bytes_in_flight <= bytes_max - bytes);
   }
   void Push(Job job, std::size_t bytes) {
+    if (!has_thread) {
+      ++stats.n_skipped;
+      return;
+    }
     stats.bytes_in_flight += bytes;
     items.push_back({std::move(job), bytes});
     ++n_enqueued;
@@ -35,12 +41,25 @@ struct SaveQueue::Shared {
   std::deque<Item> items;
   std::uint64_t n_enqueued = 0, n_finished = 0;
   bool ending = false;
+  bool has_thread = true;
   bool failed = false;  // since the last TakeError
   bool giving_up = false;
   std::optional<Error> error;
   SaveQueueStats stats;
   std::thread thread;  // last: starts when all else exists
 };
+
+namespace {
+
+Result<void> RunJob(const SaveQueue::Job& job) {
+  try {
+    return job();
+  } catch (const std::bad_alloc&) {
+    return {Code::kResourceFull, "no memory to save with"};
+  }
+}
+
+}  // namespace
 
 void SaveQueue::Shared::Run() {
   std::unique_lock lock(mutex);
@@ -52,7 +71,7 @@ void SaveQueue::Shared::Run() {
     const bool skip = failed || giving_up;
     lock.unlock();
     Result<void> result;
-    if (!skip) result = item.job();
+    if (!skip) result = RunJob(item.job);
     item.job = nullptr;  // frees what it owns before the bytes are given back
     lock.lock();
     if (skip) {
@@ -72,7 +91,13 @@ void SaveQueue::Shared::Run() {
 
 SaveQueue::SaveQueue(std::size_t bytes_max)
     : shared_(std::make_unique<Shared>(bytes_max)) {
-  shared_->thread = std::thread([shared = shared_.get()] { shared->Run(); });
+  try {
+    shared_->thread = std::thread([shared = shared_.get()] { shared->Run(); });
+  } catch (const std::system_error&) {
+    shared_->has_thread = false;
+    shared_->error =
+        Error{Code::kResourceFull, "the system gives no thread to save with"};
+  }
 }
 
 SaveQueue::~SaveQueue() {
@@ -81,7 +106,7 @@ SaveQueue::~SaveQueue() {
     shared_->ending = true;
     shared_->work.notify_one();
   }
-  shared_->thread.join();
+  if (shared_->has_thread) shared_->thread.join();
 }
 
 void SaveQueue::Enqueue(Job job, std::size_t bytes) {
@@ -137,7 +162,7 @@ bool SaveQueue::giving_up() const {
 
 bool SaveQueue::failed() const {
   const std::lock_guard lock(shared_->mutex);
-  return shared_->failed;
+  return shared_->failed || !shared_->has_thread;
 }
 
 std::optional<Error> SaveQueue::TakeError() {

@@ -11,7 +11,8 @@
 // are
 //          dropped, a job that runs should look at giving_up() between its
 //          parts.
-// Errors   after a job failed, the jobs behind it are skipped until TakeError:
+// Errors   without memory or a thread a job fails, the program goes on. After a
+//          job failed, the jobs behind it are skipped until TakeError:
 //          blocks form chains, and what stands after a lost block could not be
 //          found. So one full disk makes one error, not thousands.
 #pragma once

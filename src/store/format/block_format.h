@@ -46,6 +46,11 @@ inline constexpr std::size_t kBlockTokensAt = 256;      // i32[n_tokens]
 
 inline constexpr std::size_t kSectionBytes = 32;
 
+// Who computed the block: key id and MAC (block.md). Not required: who has no
+// key goes without. Other kinds are a KvPart's.
+inline constexpr std::uint16_t kMacSection = 0x4d41;
+inline constexpr std::size_t kMacBytes = 64;
+
 // A reader that does not know the kind of a section with this flag must refuse
 // the block; without it, it goes on as if the section were not there.
 inline constexpr std::uint16_t kSectionRequired = 1;
@@ -53,5 +58,8 @@ inline constexpr std::uint16_t kSectionRequired = 1;
 // Limits, checked before anything is allocated.
 inline constexpr std::uint32_t kBlockTokensMax = 1 << 16;
 inline constexpr std::uint32_t kBlockSectionsMax = 1 << 16;
+// What these add up to, and a whole image whose layout is not known.
+inline constexpr std::size_t kBlockHeaderBytesMax = std::size_t{4} << 20;
+inline constexpr std::uint64_t kImageBytesMax = std::uint64_t{1} << 40;
 
 }  // namespace hearth

@@ -88,7 +88,8 @@ bool SectionsTile(const BlockHeader& header) {
 Result<std::vector<std::byte>> EncodeBlockHeader(
     const KvIdentity& identity, const Digest& root_id, const KvSpec& spec,
     const Digest& parent_id, const Digest& block_id,
-    std::span<const std::int32_t> tokens, ByteSpan payload, int first_token) {
+    std::span<const std::int32_t> tokens, ByteSpan payload, int first_token,
+    ByteSpan mac) {
   if (tokens.empty() || tokens.size() > kBlockTokensMax ||
       tokens.size() > static_cast<std::size_t>(spec.block_tokens)) {
     return {Code::kInvalidArgument,
@@ -107,6 +108,10 @@ Result<std::vector<std::byte>> EncodeBlockHeader(
   }
   const std::uint32_t version = whole ? kBlockVersion : kPieceVersion;
   std::vector<BlockSection> sections = LayoutSections(spec, n_held);
+  if (!mac.empty()) {
+    sections.push_back(
+        {kMacSection, 0, 0, payload.size(), mac.size(), Checksum64(mac)});
+  }
   const std::size_t header_bytes =
       HeaderBytes(tokens.size(), sections.size(), version);
   std::vector<std::byte> out(header_bytes);
@@ -123,20 +128,64 @@ Result<std::vector<std::byte>> EncodeBlockHeader(
   PutDigest(out, kBlockRootIdAt, root_id);
   PutDigest(out, kBlockParentIdAt, parent_id);
   PutDigest(out, kBlockIdAt, block_id);
-  StoreLe(out.data() + kBlockPayloadBytesAt, std::uint64_t{payload.size()});
+  StoreLe(out.data() + kBlockPayloadBytesAt,
+          std::uint64_t{payload.size() + mac.size()});
   StoreLe(out.data() + kBlockFirstTokenAt,
           static_cast<std::uint32_t>(first_token));
   std::memcpy(out.data() + kBlockTokensAt, tokens.data(), tokens.size_bytes());
   std::byte* at = out.data() + SectionsAt(tokens.size());
   for (BlockSection& section : sections) {
-    section.checksum =
-        Checksum64(payload.subspan(section.offset, section.length));
+    if (section.kind != kMacSection) {
+      section.checksum =
+          Checksum64(payload.subspan(section.offset, section.length));
+    }
     PutSection(at, section);
     at += kSectionBytes;
   }
   StoreLe(out.data() + kBlockChecksumAt,
           Checksum64(ByteSpan(out).subspan(kBlockVersionAt)));
   return out;
+}
+
+std::vector<std::byte> MakeBlockMac(const Vault& key, const Digest& block_id,
+                                    int first_token, ByteSpan payload) {
+  std::byte first[4];
+  StoreLe(first, static_cast<std::uint32_t>(first_token));
+  const ByteSpan parts[] = {std::as_bytes(std::span(block_id.bytes)), first,
+                            payload};
+  std::vector<std::byte> mac;
+  AppendLe(mac, key.key_id().bytes);
+  AppendLe(mac, key.Mac("hearth block", parts).bytes);
+  return mac;
+}
+
+Result<void> CheckBlockMac(ByteSpan image, const BlockHeader& header,
+                           const Vault& key, const std::string& what) {
+  const auto section =
+      std::find_if(header.sections.begin(), header.sections.end(),
+                   [](const auto& s) { return s.kind == kMacSection; });
+  if (section == header.sections.end() || section->length != kMacBytes) {
+    return Corrupt(what, "nobody with the key of the shared cache made it");
+  }
+  const ByteSpan payload = image.subspan(header.header_bytes);
+  const std::vector<std::byte> right = MakeBlockMac(
+      key, header.block_id, header.first_token, payload.first(section->offset));
+  const ByteSpan found = payload.subspan(section->offset, kMacBytes);
+  // In a time that does not tell how much of it is right.
+  std::byte differs{0};
+  for (std::size_t i = 0; i < kMacBytes; ++i) differs |= right[i] ^ found[i];
+  if (differs == std::byte{0}) return {};
+  return Corrupt(what, "forged, or made with another key (wrong MAC)");
+}
+
+BlockQuery QueryOf(const BlockChain& chain, std::size_t index) {
+  const BlockRef block = chain[index];
+  return {chain.identity().model_id,
+          chain.identity().format_id,
+          chain.root_id(),
+          block.parent,
+          block.id,
+          block.tokens};
 }
 
 std::size_t StatedHeaderBytes(ByteSpan start) {
@@ -244,6 +293,13 @@ Result<void> CheckSections(ByteSpan image, const BlockHeader& header,
     }
   }
   return {};
+}
+
+std::uint64_t ImageBytesMax(const KvSpec& spec) {
+  const std::size_t whole = KvLayout(spec, spec.block_tokens).block_bytes();
+  const std::size_t tail =
+      KvLayout(spec, std::max(1, spec.block_tokens - 1)).block_bytes();
+  return kBlockHeaderBytesMax + std::max(whole, tail);
 }
 
 Digest IdBefore(const BlockHeader& header) {

@@ -17,11 +17,12 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/files/vault.h"
 #include "base/hash.h"
+#include "cache/block_chain.h"
 #include "cache/kv_spec.h"
 #include "hearth/result.h"
 #include "store/format/block_format.h"
-#include "store/format/kv_identity.h"
 
 namespace hearth {
 
@@ -56,8 +57,21 @@ struct BlockQuery {
 Result<std::vector<std::byte>> EncodeBlockHeader(
     const KvIdentity& identity, const Digest& root_id, const KvSpec& spec,
     const Digest& parent_id, const Digest& block_id,
-    std::span<const std::int32_t> tokens, ByteSpan payload,
-    int first_token = 0);
+    std::span<const std::int32_t> tokens, ByteSpan payload, int first_token = 0,
+    ByteSpan mac = {});
+
+// What is written behind the payload of a block of which others must be able to
+// tell that somebody with the key made it: kMacBytes over id and payload.
+std::vector<std::byte> MakeBlockMac(const Vault& key, const Digest& block_id,
+                                    int first_token, ByteSpan payload);
+
+// kCorrupt unless the image, whose header was parsed from it, has the right MAC
+// under this key.
+Result<void> CheckBlockMac(ByteSpan image, const BlockHeader& header,
+                           const Vault& key, const std::string& what);
+
+// Block `index` of a chain.
+BlockQuery QueryOf(const BlockChain& chain, std::size_t index);
 
 // How long the header says it is; 0 when `start` is too short to say.
 // A claim, unchecked.
@@ -74,6 +88,9 @@ Result<void> CheckBlockHeader(const BlockHeader& header,
 
 // The id of what a piece stands behind. REQUIRES: first_token > 0.
 Digest IdBefore(const BlockHeader& header);
+
+// More than any image of a block, or a piece of one, of this layout has.
+std::uint64_t ImageBytesMax(const KvSpec& spec);
 
 struct OpenImage {
   ByteSpan payload;  // KvLayout(spec, n_tokens - first_token)

@@ -14,7 +14,7 @@ class BlockImageTest : public testing::Test {
       : spec_(TinySpec()), prompt_(PageIdentity(), spec_, TinyTokens(3)) {}
 
   std::vector<std::byte> Image() const {
-    const BlockToSave& block = prompt_.blocks[0];
+    const TinyBlock& block = prompt_.blocks[0];
     auto image =
         EncodeBlockHeader(prompt_.identity, block.parent, spec_, block.parent,
                           block.id, block.tokens, block.payload);
@@ -23,7 +23,7 @@ class BlockImageTest : public testing::Test {
     return std::move(image).value();
   }
   BlockQuery Query() const {
-    const BlockToSave& block = prompt_.blocks[0];
+    const TinyBlock& block = prompt_.blocks[0];
     return {prompt_.identity.model_id,
             prompt_.identity.format_id,
             block.parent,
@@ -140,7 +140,7 @@ TEST_F(BlockImageTest, WithoutVerifyingOnlyThePayloadIsTrusted) {
 }
 
 TEST_F(BlockImageTest, EncodingRefusesSizesThatDoNotFit) {
-  const BlockToSave& block = prompt_.blocks[0];
+  const TinyBlock& block = prompt_.blocks[0];
   const auto encode = [&](std::span<const std::int32_t> tokens,
                           ByteSpan payload) {
     return EncodeBlockHeader(prompt_.identity, block.parent, spec_,

@@ -29,6 +29,22 @@ std::vector<std::byte> CutPiece(const KvSpec& spec, ByteSpan payload,
   return bytes;
 }
 
+Result<FileBytes> CutStart(const KvSpec& spec, ByteSpan payload,
+                           int n_tokens_of_block, int n_tokens) {
+  const KvLayout whole(spec, n_tokens_of_block), start(spec, n_tokens);
+  HEARTH_ASSIGN(const auto bytes, PageAligned(start.block_bytes()));
+  CopyBlockTokens(spec, whole, payload.data(), 0, start, bytes.get(), 0,
+                  n_tokens);
+  return FileBytes{{bytes.get(), start.block_bytes()}, bytes};
+}
+
+bool WaitsForMore(const KvSpec& spec, int n_new_tokens, int n_last_piece) {
+  // Of two neighbours one is at least this long, so that kBlockPiecesMax pieces
+  // are enough for any block.
+  const int small = spec.block_tokens / 8;
+  return n_new_tokens < small && n_last_piece < small;
+}
+
 Result<FileBytes> JoinPieces(const KvSpec& spec,
                              std::span<const Piece> pieces) {
   const KvLayout whole(spec, pieces.back().end);

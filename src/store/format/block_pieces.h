@@ -8,14 +8,19 @@
 #include <span>
 #include <vector>
 
+#include "base/files/vault.h"
 #include "cache/kv_spec.h"
 #include "hearth/result.h"
-#include "store/format/vault.h"
 
 namespace hearth {
 
 // Pieces of one block at most: more files would make reading it slow.
-inline constexpr int kBlockPiecesMax = 8;
+inline constexpr int kBlockPiecesMax = 16;
+
+// What is added to a block that ends in a piece this short waits until it is
+// longer itself: else tokens that come one by one would each bring a file with
+// a header. docs/decisions/0031-small-growth-waits.md.
+bool WaitsForMore(const KvSpec& spec, int n_new_tokens, int n_last_piece);
 
 // Whether a block of n_tokens may be written as a piece behind its first
 // tokens. A quantised block cannot: its tail was kept in full precision.
@@ -26,6 +31,10 @@ bool CanBePiece(const KvSpec& spec, std::size_t n_tokens);
 // n_tokens.
 std::vector<std::byte> CutPiece(const KvSpec& spec, ByteSpan payload,
                                 int n_tokens, int first);
+
+// The first `n_tokens` of a block's payload, in memory. REQUIRES: as CutPiece.
+Result<FileBytes> CutStart(const KvSpec& spec, ByteSpan payload,
+                           int n_tokens_of_block, int n_tokens);
 
 struct Piece {
   ByteSpan payload;  // KvLayout(spec, end - first)

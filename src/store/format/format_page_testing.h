@@ -9,8 +9,8 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "cache/block_chain.h"
 #include "hearth_test_paths.h"
-#include "store/format/kv_identity.h"
 
 namespace hearth {
 

@@ -1,11 +1,10 @@
 // That block bytes and ids of a model stay what they were, and that shapes of
 // any kind come back from an image.
-#include "store/format/kv_identity.h"
-
 #include <gtest/gtest.h>
 
 #include <string_view>
 
+#include "cache/block_chain.h"
 #include "cache/kv_sequence.h"
 #include "store/format/block_image.h"
 #include "store/tests/store_testing.h"
@@ -83,16 +82,15 @@ TEST(KvIdentity, BytesAndIdsOfUniformSpecsStayAsTheyWere) {
     EXPECT_EQ(ToHex(FormatId(spec)), golden.format_id);
     const KvIdentity identity = TinyIdentity(spec, "golden");
     const auto tokens = TinyTokens(21);
-    const auto chain = ChainIds(identity, tokens, 16);
+    const BlockChain chain(identity, tokens, 16);
     const auto sequence = Sample(spec, 21);
-    const Digest root = RootId(identity);
     for (const bool tail : {false, true}) {
       const std::size_t i = tail ? 1 : 0;
       const BlockImage image =
           sequence->Image(static_cast<int>(i), tail ? 5 : 16);
-      auto bytes = EncodeBlockHeader(
-          identity, root, spec, tail ? chain[0] : root, chain[i],
-          std::span(tokens).subspan(i * 16, tail ? 5 : 16), image.payload);
+      auto bytes =
+          EncodeBlockHeader(identity, chain.root_id(), spec, chain[i].parent,
+                            chain[i].id, chain[i].tokens, image.payload);
       ASSERT_TRUE(bytes.ok());
       bytes->insert(bytes->end(), image.payload.begin(), image.payload.end());
       EXPECT_EQ(ToHex(Sha256().Field(ByteSpan(*bytes)).Finish()),
@@ -122,7 +120,7 @@ TEST(KvIdentity, ImagesOfListedShapesComeBackAndHaveNoSectionsTheyLack) {
   for (const KvSpec& spec : ListedSpecs()) {
     const KvIdentity identity = TinyIdentity(spec);
     const TinyPrompt prompt(identity, spec, TinyTokens(16));
-    const BlockToSave& block = prompt.blocks[0];
+    const TinyBlock& block = prompt.blocks[0];
     auto image = EncodeBlockHeader(identity, block.parent, spec, block.parent,
                                    block.id, block.tokens, block.payload);
     ASSERT_TRUE(image.ok());

@@ -14,9 +14,9 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "cache/block_chain.h"
 #include "hearth/result.h"
 #include "store/format/block_image.h"
-#include "store/format/kv_identity.h"
 
 namespace hearth {
 
@@ -44,6 +44,9 @@ inline constexpr std::uint32_t kPromptHoldsImages = 1;
 // Limits, checked before anything is allocated.
 inline constexpr std::uint32_t kPromptTokensMax = 1 << 26;
 inline constexpr std::uint32_t kPromptNameBytesMax = 255;
+// Of a manifest: a million images.
+inline constexpr std::uint64_t kManifestBytesMax = std::uint64_t{40} << 20;
+inline constexpr std::uint64_t kBundleBytesMax = std::uint64_t{1} << 46;
 
 // One image: a whole block, or a piece of one.
 struct PromptEntry {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/hash.h"
+#include "cache/block_chain.h"
 #include "cache/kv_spec.h"
-#include "store/format/kv_identity.h"
 
 namespace hearth {
 

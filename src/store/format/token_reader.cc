@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "base/files/vault.h"
 #include "store/directory/layout.h"
-#include "store/format/vault.h"
 
 namespace hearth {
 
@@ -49,15 +49,22 @@ const std::vector<std::int32_t>& TokenReader::TokensOf(
 
 Result<BlockHeader> ReadBlockHeader(const Directory& blocks, const Digest& id) {
   HEARTH_ASSIGN(const Directory folder, blocks.Sub(BlockFolder(id)));
-  const std::string name = BlockName(id);
+  return ReadBlockHeader(folder, BlockName(id));
+}
+
+Result<BlockHeader> ReadBlockHeader(const Directory& folder,
+                                    const std::string& name) {
   if (folder.vault() != nullptr) {
-    HEARTH_ASSIGN(const FileBytes file, ReadStored(folder, name));
+    HEARTH_ASSIGN(const FileBytes file,
+                  ReadStored(folder, name, kImageBytesMax));
     return ParseBlockHeader(file.bytes, file.bytes.size(), name);
   }
   HEARTH_ASSIGN(const DirectoryEntry entry, folder.Stat(name));
   HEARTH_ASSIGN(auto start, folder.ReadStart(name, kImageAlign));
-  if (StatedHeaderBytes(start) > start.size()) {
-    HEARTH_ASSIGN(start, folder.ReadStart(name, StatedHeaderBytes(start)));
+  HEARTH_TRY(CheckKey(start, nullptr, folder.PathOf(name)));
+  if (const std::size_t stated = StatedHeaderBytes(start);
+      stated > start.size() && stated <= kBlockHeaderBytesMax) {
+    HEARTH_ASSIGN(start, folder.ReadStart(name, stated));
   }
   return ParseBlockHeader(start, entry.size, name);
 }

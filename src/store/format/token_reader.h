@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/files/directory.h"
 #include "base/hash.h"
-#include "store/files/directory.h"
 #include "store/format/prompt_file.h"
 
 namespace hearth {
@@ -37,5 +37,8 @@ class TokenReader {
 // The header of the file of image `id`: its first page, or all of an encrypted
 // one. `blocks`: the store's folder of blocks.
 Result<BlockHeader> ReadBlockHeader(const Directory& blocks, const Digest& id);
+// The same of the file `name` in `folder`.
+Result<BlockHeader> ReadBlockHeader(const Directory& folder,
+                                    const std::string& name);
 
 }  // namespace hearth

@@ -7,8 +7,6 @@
 #include <vector>
 
 #include "store/directory/layout.h"
-#include "store/directory/root.h"
-#include "store/files/directory.h"
 
 namespace hearth {
 namespace {
@@ -43,31 +41,28 @@ std::vector<std::byte> Encode(std::span<const FileStamp> stamps,
 
 std::string NameOf(std::span<const FileStamp> stamps) {
   const auto encoded = Encode(stamps, Digest{});
-  return ToHex(Sha256().Field(ByteSpan(encoded)).Finish(), 16) + ".memo";
+  return ToHex(Sha256().Field(ByteSpan(encoded)).Finish(), 16) +
+         std::string(kMemoSuffix);
 }
 
 }  // namespace
 
-ModelMemo::ModelMemo(std::string root, FileOps* file_ops)
-    : root_(std::move(root)), ops_(file_ops ? *file_ops : FileOps::System()) {}
-
 std::optional<Digest> ModelMemo::Find(std::span<const FileStamp> stamps) const {
-  const auto root = Directory::Open(ops_, root_);
-  if (!root.ok()) return std::nullopt;
-  const auto models = root->Sub(kModelsName);
-  if (!models.ok()) return std::nullopt;
-  const std::string name = NameOf(stamps);
-  const auto bytes = models->ReadStart(name, kMemoBytesMax);
+  const auto file = files_.Find(NameOf(stamps), kMemoBytesMax);
   constexpr std::size_t kDigestAt = kMemoCheckedAt + 8;
   Digest digest;
-  if (!bytes.ok() || bytes->size() < kDigestAt + digest.bytes.size()) {
+  if (!file.has_value() ||
+      file->bytes.size() < kDigestAt + digest.bytes.size()) {
     return std::nullopt;
   }
-  std::memcpy(digest.bytes.data(), bytes->data() + kDigestAt,
+  std::memcpy(digest.bytes.data(), file->bytes.data() + kDigestAt,
               digest.bytes.size());
   // Right exactly when it is what we would write for these stamps.
-  if (Encode(stamps, digest) != *bytes) return std::nullopt;
-  (void)models->Touch(name, NowNs());
+  const std::vector<std::byte> right = Encode(stamps, digest);
+  if (!std::equal(right.begin(), right.end(), file->bytes.begin(),
+                  file->bytes.end())) {
+    return std::nullopt;
+  }
   return digest;
 }
 
@@ -79,17 +74,12 @@ Result<void> ModelMemo::Save(std::span<const FileStamp> stamps,
       return {};
     }
   }
-  // May come before the store is opened; must not write into a directory that
-  // is not one.
-  HEARTH_TRY(PrepareRoot(ops_, root_));
-  HEARTH_ASSIGN(const Directory root, Directory::Open(ops_, root_));
-  HEARTH_ASSIGN(const Directory models, root.MakeSub(kModelsName));
   const std::vector<std::byte> encoded = Encode(stamps, digest);
   if (encoded.size() > kMemoBytesMax) {
     return {Code::kInvalidArgument, "too many model files to remember"};
   }
-  const ByteSpan parts[] = {encoded};
-  return models.Write(NameOf(stamps), parts);
+  return files_.Write(NameOf(stamps), encoded, Durability::kDurable,
+                      Room::kEvict);
 }
 
 }  // namespace hearth

@@ -5,20 +5,18 @@
 
 #include <optional>
 #include <span>
-#include <string>
+#include <utility>
 
 #include "base/file.h"
 #include "base/hash.h"
 #include "hearth/result.h"
+#include "store/memo/side_files.h"
 
 namespace hearth {
 
-class FileOps;
-
 class ModelMemo {
  public:
-  // `root`: the store's; need not exist yet. `file_ops`: for tests.
-  explicit ModelMemo(std::string root, FileOps* file_ops = nullptr);
+  explicit ModelMemo(SideFiles files) : files_(std::move(files)) {}
 
   // The digest saved for exactly these stamps, in this order. Anything wrong
   // with the memo is simply no memo.
@@ -31,8 +29,7 @@ class ModelMemo {
                     const Digest& digest) const;
 
  private:
-  std::string root_;
-  FileOps& ops_;
+  SideFiles files_;
 };
 
 }  // namespace hearth

@@ -23,7 +23,7 @@ Digest SomeDigest() { return Sha256().Field("content").Finish(); }
 
 TEST(ModelMemo, GivesTheDigestOfTheSameStampsOnly) {
   TempDir dir;
-  const ModelMemo memo(dir.path() + "/s");
+  const ModelMemo memo(SideFiles(dir.path() + "/s"));
   EXPECT_EQ(memo.Find(OldStamps()), std::nullopt);
   ASSERT_TRUE(memo.Save(OldStamps(), SomeDigest()).ok());
   EXPECT_EQ(memo.Find(OldStamps()), SomeDigest());
@@ -46,7 +46,7 @@ TEST(ModelMemo, GivesTheDigestOfTheSameStampsOnly) {
 
 TEST(ModelMemo, AFileStillWarmIsNotRemembered) {
   TempDir dir;
-  const ModelMemo memo(dir.path() + "/s");
+  const ModelMemo memo(SideFiles(dir.path() + "/s"));
   auto stamps = OldStamps();
   stamps[1].ctime_ns = std::int64_t{std::time(nullptr) + 3600} * 1'000'000'000;
   ASSERT_TRUE(memo.Save(stamps, SomeDigest()).ok());
@@ -55,7 +55,7 @@ TEST(ModelMemo, AFileStillWarmIsNotRemembered) {
 
 TEST(ModelMemo, EveryDamageIsNoMemo) {
   TempDir dir;
-  const ModelMemo memo(dir.path() + "/s");
+  const ModelMemo memo(SideFiles(dir.path() + "/s"));
   ASSERT_TRUE(memo.Save(OldStamps(), SomeDigest()).ok());
   const fs::path path =
       fs::directory_iterator(dir.path() + "/s/models")->path();
@@ -74,7 +74,8 @@ TEST(ModelMemo, EveryDamageIsNoMemo) {
 TEST(ModelMemo, DoesNotWriteIntoSomebodyElsesDirectory) {
   TempDir dir;
   std::ofstream(dir.path() + "/notes") << "x";
-  EXPECT_FALSE(ModelMemo(dir.path()).Save(OldStamps(), SomeDigest()).ok());
+  EXPECT_FALSE(
+      ModelMemo(SideFiles(dir.path())).Save(OldStamps(), SomeDigest()).ok());
   EXPECT_FALSE(fs::exists(dir.path() + "/models"));
 }
 

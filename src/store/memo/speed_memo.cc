@@ -1,17 +1,18 @@
 #include "store/memo/speed_memo.h"
 
 #include <cmath>
+#include <cstdio>
+#include <string_view>
 #include <utility>
 
 #include "base/json.h"
 #include "store/directory/layout.h"
-#include "store/files/directory.h"
 
 namespace hearth {
 namespace {
 
 constexpr std::size_t kSpeedBytesMax = 4096;
-constexpr std::int64_t kSpeedVersion = 1;
+constexpr std::int64_t kSpeedVersion = 2;
 constexpr const char* kLoadKey = "load_bytes_per_s";
 constexpr const char* kPrefillKey = "prefill_tokens_per_s";
 
@@ -20,21 +21,30 @@ double Sane(const Json& json, const char* key) {
   return value.ok() && std::isfinite(*value) && *value > 0 ? *value : 0;
 }
 
+std::string ChecksumLine(std::string_view line) {
+  char hex[18];
+  std::snprintf(hex, sizeof(hex), "%016llx\n",
+                static_cast<unsigned long long>(Checksum64(AsBytes(line))));
+  return hex;
+}
+
 }  // namespace
 
-SpeedMemo::SpeedMemo(std::string root, const Digest& key, FileOps* file_ops)
-    : root_(std::move(root)),
-      name_(ToHex(key, 16) + ".speed"),
-      ops_(file_ops ? *file_ops : FileOps::System()) {}
+SpeedMemo::SpeedMemo(SideFiles files, const Digest& key)
+    : files_(std::move(files)),
+      name_(ToHex(key, 16) + std::string(kSpeedSuffix)) {}
 
 KvSpeeds SpeedMemo::Find() const {
-  const auto root = Directory::Open(ops_, root_);
-  if (!root.ok()) return {};
-  const auto models = root->Sub(kModelsName);
-  if (!models.ok()) return {};
-  const auto bytes = models->ReadStart(name_, kSpeedBytesMax);
-  if (!bytes.ok()) return {};
-  const auto json = ParseJson(AsText(*bytes), name_);
+  const auto file = files_.Find(name_, kSpeedBytesMax);
+  if (!file.has_value()) return {};
+  const std::string_view text = AsText(file->bytes);
+  // A damaged digit would be a wrong speed for many launches.
+  const std::size_t end = text.find('\n');
+  if (end == std::string_view::npos ||
+      text.substr(end + 1) != ChecksumLine(text.substr(0, end))) {
+    return {};
+  }
+  const auto json = ParseJson(std::string(text.substr(0, end)), name_);
   if (!json.ok() || !json->is_object()) return {};
   const auto version = JsonInt(*json, "version", "", 0);
   if (!version.ok() || *version != kSpeedVersion) return {};
@@ -42,14 +52,12 @@ KvSpeeds SpeedMemo::Find() const {
 }
 
 Result<void> SpeedMemo::Save(const KvSpeeds& speeds) const {
-  HEARTH_ASSIGN(const Directory root, Directory::Open(ops_, root_));
-  HEARTH_ASSIGN(const Directory models, root.MakeSub(kModelsName));
   const Json json = {{"version", kSpeedVersion},
                      {kLoadKey, speeds.load_bytes_per_s},
                      {kPrefillKey, speeds.prefill_tokens_per_s}};
-  const std::string text = json.dump() + "\n";
-  const ByteSpan parts[] = {AsBytes(text)};
-  return models.Write(name_, parts, Durability::kCached);
+  const std::string line = json.dump();
+  return files_.Write(name_, AsBytes(line + "\n" + ChecksumLine(line)),
+                      Durability::kCached, Room::kEvict);
 }
 
 }  // namespace hearth

@@ -4,15 +4,13 @@
 // answer.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "base/hash.h"
 #include "hearth/result.h"
+#include "store/memo/side_files.h"
 
 namespace hearth {
-
-class FileOps;
 
 struct KvSpeeds {
   double load_bytes_per_s = 0;      // found, verified and mapped; 0: unknown
@@ -21,17 +19,16 @@ struct KvSpeeds {
 
 class SpeedMemo {
  public:
-  // `root`: the store's. `key`: model, format, machine and threads.
-  SpeedMemo(std::string root, const Digest& key, FileOps* file_ops = nullptr);
+  // `key`: model, format, machine and threads.
+  SpeedMemo(SideFiles files, const Digest& key);
 
   // Anything wrong with the memo is simply no memo.
   KvSpeeds Find() const;
   Result<void> Save(const KvSpeeds& speeds) const;
 
  private:
-  std::string root_;
+  SideFiles files_;
   std::string name_;
-  FileOps& ops_;
 };
 
 }  // namespace hearth

@@ -79,15 +79,15 @@ TEST(StoreSpeed, OfWritingVerifyingAndMapping) {
   {
     const auto store = open(true);
     const Stopwatch watch;
-    ASSERT_TRUE(store->SaveBlocks(identity, spec, prompt.blocks).ok());
+    ASSERT_TRUE(prompt.SaveBlocks(*store).ok());
     Row("store: durable, all blocks in one call", bytes, watch.ms() * 1e-3);
   }
   std::filesystem::remove_all(dir.path() + "/s");
   {
     const auto store = open(true);
     const Stopwatch watch;
-    for (const BlockToSave& block : prompt.blocks) {
-      ASSERT_TRUE(store->SaveBlock(identity, spec, block).ok());
+    for (std::size_t i = 0; i < prompt.blocks.size(); ++i) {
+      ASSERT_TRUE(prompt.SaveBlock(*store, i).ok());
     }
     Row("store: durable, block by block", bytes, watch.ms() * 1e-3);
   }
@@ -108,7 +108,7 @@ TEST(StoreSpeed, OfWritingVerifyingAndMapping) {
   for (const bool verify : {true, false, true, false}) {
     const auto store = open(verify);
     const Stopwatch watch;
-    const StoreMatch match = store->Lookup(identity, spec, prompt.tokens);
+    const StoreMatch match = LookUp(*store, identity, spec, prompt.tokens);
     const double found = watch.ms() * 1e-3;
     for (const StoredBlock& block : match.blocks) sum += Sum(block.payload);
     ASSERT_EQ(match.n_tokens, 64 * n_blocks);
@@ -124,11 +124,11 @@ TEST(StoreSpeed, OfWritingVerifyingAndMapping) {
     options.vault = std::make_shared<const Vault>(Vault::Key{});
     const auto store = KvStore::Open(dir.path() + "/s", options).value();
     const Stopwatch writing;
-    ASSERT_TRUE(store->SaveBlocks(identity, spec, prompt.blocks).ok());
+    ASSERT_TRUE(prompt.SaveBlocks(*store).ok());
     Row("encrypted: durable, all blocks in one call", bytes,
         writing.ms() * 1e-3);
     const Stopwatch reading;
-    ASSERT_EQ(store->Lookup(identity, spec, prompt.tokens).n_tokens,
+    ASSERT_EQ(LookUp(*store, identity, spec, prompt.tokens).n_tokens,
               64 * n_blocks);
     Row("encrypted: lookup, verified (page cache)", bytes, reading.ms() * 1e-3);
   }

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/printable.h"
+
 namespace hearth {
 namespace {
 
@@ -46,11 +48,11 @@ Error ServerError(const std::string& text) {
     return {
         Code::kUnsupported,
         "a node of a Redis cluster, which sends clients on to other nodes (" +
-            text +
+            Printable(text) +
             "); give the address of a proxy in front of the cluster, or of "
             "a server with cluster-enabled no"};
   }
-  return {Code::kIo, "the server says: " + text};
+  return {Code::kIo, "the server says: " + Printable(text)};
 }
 
 Result<void> AppendCommand(const Arguments& arguments, std::string& out) {

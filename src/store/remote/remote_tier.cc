@@ -29,8 +29,11 @@ std::optional<std::uint64_t> StatedLength(std::string_view first,
 
 }  // namespace
 
-std::string RemoteKey(const Digest& id, std::size_t part) {
-  return "hearth:kv1:" + ToHex(id) + ":" + std::to_string(part);
+std::string RemoteKey(const Digest& id, std::size_t part, const Vault* key) {
+  const std::string space = key == nullptr
+                                ? "hearth:kv1:"
+                                : "hearth:kv2:" + ToHex(key->key_id(), 8) + ":";
+  return space + ToHex(id) + ":" + std::to_string(part);
 }
 
 std::chrono::seconds Backoff::Failed() {
@@ -40,9 +43,11 @@ std::chrono::seconds Backoff::Failed() {
   return wait;
 }
 
-RemoteTier::RemoteTier(RemoteUrl url, std::chrono::milliseconds deadline,
+RemoteTier::RemoteTier(RemoteUrl url, std::shared_ptr<const Vault> key,
+                       std::chrono::milliseconds deadline,
                        std::chrono::seconds pause)
     : url_(std::move(url)),
+      key_(std::move(key)),
       deadline_(deadline),
       fetching_(pause),
       sending_(pause),
@@ -66,8 +71,19 @@ std::string RemoteTier::TurnOff(Link& link, const Error& error) {
          "; not used for " + std::to_string(wait.count()) + " s";
 }
 
+void RemoteTier::Distrust(const Digest& id) {
+  const std::lock_guard lock(distrusted_mutex_);
+  distrusted_.insert(id);
+}
+
+bool RemoteTier::TakeDistrust(const Digest& id) {
+  const std::lock_guard lock(distrusted_mutex_);
+  return distrusted_.erase(id) > 0;
+}
+
 RemoteTier::Fetched RemoteTier::Fetch(std::span<const Digest> ids,
-                                      std::size_t file_bytes_max) {
+                                      std::size_t file_bytes_max,
+                                      Deadline deadline) {
   Fetched fetched;
   Link& link = fetching_;
   const std::lock_guard lock(link.mutex);
@@ -75,7 +91,6 @@ RemoteTier::Fetched RemoteTier::Fetch(std::span<const Digest> ids,
     fetched.reason = "the shared cache is off after a failure";
     return fetched;
   }
-  const Deadline deadline = std::chrono::steady_clock::now() + deadline_;
   Result<void> ready = Ready(link, deadline);
   while (ready.ok() && fetched.files.size() < ids.size()) {
     const auto some =
@@ -110,29 +125,34 @@ Result<bool> RemoteTier::FetchSome(Link& link, std::span<const Digest> ids,
                                    Deadline deadline,
                                    std::vector<std::string>& files) {
   std::vector<std::string> keys;
-  for (const Digest& id : ids) keys.push_back(RemoteKey(id, 0));
+  for (const Digest& id : ids) {
+    keys.push_back(RemoteKey(id, 0, key_.get()));
+  }
   HEARTH_ASSIGN(
       auto values,
       link.client->Get(keys, keys.size() * kRemoteValueBytesMax, deadline));
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (!values[i].has_value()) return false;
     const auto length = StatedLength(*values[i], file_bytes_max);
-    if (!length.has_value()) return false;
+    if (!length.has_value()) {
+      Distrust(ids[i]);
+      return false;
+    }
     keys.clear();
     for (std::size_t part = 1; part < PartsOf(*length); ++part) {
-      keys.push_back(RemoteKey(ids[i], part));
+      keys.push_back(RemoteKey(ids[i], part, key_.get()));
     }
     std::string file = values[i]->substr(kLengthBytes);
     if (!keys.empty()) {
       HEARTH_ASSIGN(
           const auto parts,
           link.client->Get(keys, keys.size() * kRemoteValueBytesMax, deadline));
-      for (const auto& part : parts) {
-        if (!part.has_value()) return false;
-        file += *part;
-      }
+      for (const auto& part : parts) file += part.value_or("");
     }
-    if (file.size() != *length) return false;
+    if (file.size() != *length) {  // a part was evicted, or is another one's
+      Distrust(ids[i]);
+      return false;
+    }
     files.push_back(std::move(file));
   }
   return true;
@@ -156,14 +176,16 @@ Result<void> RemoteTier::Send(const Digest& id,
                               std::span<const std::byte> file) {
   Link& link = sending_;
   const std::lock_guard lock(link.mutex);
-  if (!link.backoff.open() || queue_.giving_up()) return {};
-  const Deadline deadline = std::chrono::steady_clock::now() + deadline_;
+  if (!link.backoff.open() || queue_.giving_up() || giving_up_) return {};
+  const Deadline deadline = NewDeadline();
   HEARTH_TRY(Ready(link, deadline));
-  HEARTH_ASSIGN(const bool there,
-                link.client->Exists(RemoteKey(id, 0), deadline));
-  if (there) {
-    ++n_there_;
-    return {};
+  if (!TakeDistrust(id)) {
+    HEARTH_ASSIGN(const bool there,
+                  link.client->Exists(RemoteKey(id, 0, key_.get()), deadline));
+    if (there) {
+      ++n_there_;
+      return {};
+    }
   }
   std::vector<std::byte> stream;
   stream.reserve(kLengthBytes + file.size());
@@ -172,7 +194,7 @@ Result<void> RemoteTier::Send(const Digest& id,
   for (std::size_t part = PartsOf(file.size()); part-- > 0;) {
     const ByteSpan rest = ByteSpan(stream).subspan(part * kRemoteValueBytesMax);
     HEARTH_TRY(link.client->Set(
-        RemoteKey(id, part),
+        RemoteKey(id, part, key_.get()),
         rest.first(std::min(rest.size(), kRemoteValueBytesMax)), deadline));
   }
   link.backoff.Succeeded();

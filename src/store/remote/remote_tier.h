@@ -2,8 +2,10 @@
 // from it is untrusted: the caller verifies. Everything it does has a deadline,
 // and after a failure it is left alone for a while.
 //
-//   key    hearth:kv1:<64 hex of the block id>:<part>   (no hash tag: they
-//   spread) value  at most 4 MiB of: u64 length of the file, then the file
+//   key    hearth:kv1:<64 hex of the block id>:<part>, or with a key that its
+//          machines share hearth:kv2:<16 hex of the key's id>:<…>:<part>
+//          (no hash tag: they spread)
+//   value  at most 4 MiB of: u64 length of the file, then the file
 //
 // docs/formats/remote.md.
 //
@@ -18,8 +20,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
+#include "base/files/vault.h"
 #include "base/hash.h"
 #include "store/directory/save_queue.h"
 #include "store/remote/redis_client.h"
@@ -31,7 +35,9 @@ inline constexpr double kUploadSecondsMax = 10;
 
 inline constexpr std::size_t kRemoteValueBytesMax = std::size_t{4} << 20;
 
-std::string RemoteKey(const Digest& id, std::size_t part);
+// `key`: null without one.
+std::string RemoteKey(const Digest& id, std::size_t part,
+                      const Vault* key = nullptr);
 
 // Whether to try now, and since when not.
 class Backoff {
@@ -53,8 +59,9 @@ class RemoteTier {
  public:
   // Connects at the first use. `deadline`: of one Fetch, or of one Offer's
   // sending, connecting included. `pause`: after a first failure.
-  RemoteTier(RemoteUrl url, std::chrono::milliseconds deadline,
-             std::chrono::seconds pause);
+  // `key`: see RemoteKey.
+  RemoteTier(RemoteUrl url, std::shared_ptr<const Vault> key,
+             std::chrono::milliseconds deadline, std::chrono::seconds pause);
   ~RemoteTier();
 
   struct Fetched {
@@ -63,12 +70,21 @@ class RemoteTier {
     std::string warning;             // it has just been turned off; once
   };
   // Files of at most `file_bytes_max` bytes.
-  Fetched Fetch(std::span<const Digest> ids, std::size_t file_bytes_max);
+  Fetched Fetch(std::span<const Digest> ids, std::size_t file_bytes_max,
+                Deadline deadline);
+  Deadline NewDeadline() const {
+    return std::chrono::steady_clock::now() + deadline_;
+  }
+  // What the server has under this id is not the block: the next offer of it
+  // replaces it, instead of finding it there.
+  void Distrust(const Digest& id);
 
   // Hands a block's file to the sending thread; waits while that has too much
   // to do, which a server that is off never makes it have. Not sent when it is
   // there already.
   void Offer(const Digest& id, std::vector<std::byte> file);
+  // Nothing more is sent.
+  void GiveUp() { giving_up_ = true; }
   // Waits for what was offered, `seconds_max` at most (0: kUploadSecondsMax).
   // An Error says how many blocks are not there, since the last call, and why.
   Result<void> Drain(double seconds_max);
@@ -89,9 +105,15 @@ class RemoteTier {
   Result<void> Send(const Digest& id, std::span<const std::byte> file);
   std::string TurnOff(Link& link, const Error& error);
 
+  bool TakeDistrust(const Digest& id);
+
   const RemoteUrl url_;
+  const std::shared_ptr<const Vault> key_;
   const std::chrono::milliseconds deadline_;
   Link fetching_, sending_;
+  std::mutex distrusted_mutex_;
+  std::unordered_set<Digest> distrusted_;
+  std::atomic<bool> giving_up_{false};
   std::atomic<std::uint64_t> n_offered_{0}, n_there_{0}, n_told_{0};
   SaveQueue queue_;
 };

@@ -42,9 +42,9 @@ std::optional<std::string> PercentDecoded(std::string_view text) {
 }
 
 Error Invalid(const std::string& why) {
-  return {Code::kInvalidArgument,
-          "--cache-remote: " + why +
-              "; it looks like redis://:password@host:6379/0"};
+  return {
+      Code::kInvalidArgument,
+      "shared cache: " + why + "; it looks like redis://:password@host:6379/0"};
 }
 
 }  // namespace

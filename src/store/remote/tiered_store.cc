@@ -1,5 +1,7 @@
 #include "store/remote/tiered_store.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -27,65 +29,77 @@ TieredStore::TieredStore(std::unique_ptr<DirStore> local, RemoteUrl url,
                          const StoreOptions& options)
     : local_(std::move(local)),
       vault_(options.vault),
+      remote_key_(options.remote_key),
       name_(url.Name()),
-      remote_(std::move(url),
+      remote_(std::move(url), options.remote_key,
               std::chrono::milliseconds(options.remote_deadline_ms),
               std::chrono::seconds(options.remote_pause_s)),
       keeping_(kKeepBytesMax) {}
 
 TieredStore::~TieredStore() = default;
 
-StoreMatch TieredStore::Lookup(const KvIdentity& identity, const KvSpec& spec,
-                               std::span<const std::int32_t> tokens) {
-  StoreMatch match = local_->Lookup(identity, spec, tokens);
-  const auto step = static_cast<std::size_t>(spec.block_tokens);
-  const std::size_t n_local =
-      static_cast<std::size_t>(match.n_tokens) / step * step;
-  const auto chain = ChainIds(
-      identity, tokens.first(tokens.size() / step * step), spec.block_tokens);
-  const auto wanted = std::span<const Digest>(chain).subspan(n_local / step);
-  if (wanted.empty()) return match;
-  RemoteTier::Fetched fetched =
-      remote_.Fetch(wanted, KvLayout(spec, spec.block_tokens).block_bytes() +
-                                kHeaderBytesMax);
-  if (!fetched.warning.empty()) match.warnings.push_back(fetched.warning);
-  const Digest root_id = RootId(identity);
-  for (std::size_t i = 0; i < fetched.files.size(); ++i) {
-    const std::size_t index = n_local / step + i;
-    const BlockQuery query{
-        identity.model_id, identity.format_id,
-        root_id,           index == 0 ? root_id : chain[index - 1],
-        chain[index],      tokens.subspan(index * step, step)};
-    auto block = Take(fetched.files[i], identity, spec, query);
-    if (!block.ok()) {
-      fetched.reason = block.error().message;
-      match.warnings.push_back(block.error().message + "; ignored");
-      break;
-    }
-    if (i == 0 && static_cast<std::size_t>(match.n_tokens) > n_local) {
-      // A local tail, which the block holds and goes beyond.
-      match.n_tokens = static_cast<int>(n_local);
-      match.blocks.pop_back();
-    }
-    match.n_tokens += block->n_tokens;
-    match.n_tokens_remote += block->n_tokens;
-    match.blocks.push_back(*std::move(block));
-  }
-  if (static_cast<std::size_t>(match.n_tokens) == tokens.size()) {
+// Here as far as it goes, then there over what is missing here, and so on.
+StoreMatch TieredStore::Lookup(const BlockChain& prompt, const KvSpec& spec,
+                               std::size_t first_block) {
+  StoreMatch match;
+  match.first_token = static_cast<int>(prompt.BeginOf(first_block));
+  const Deadline deadline = remote_.NewDeadline();
+  Fetched fetched;
+  do {
     match.miss_reason.clear();
-  } else if (!fetched.reason.empty()) {
-    match.miss_reason +=
-        (match.miss_reason.empty() ? "" : "; ") + fetched.reason;
+    local_->AppendFullBlocks(prompt, spec, match);
+    fetched = AppendFetched(prompt, spec, deadline, match);
+  } while (fetched.n_taken > 0);
+  local_->AppendTail(prompt, spec, match);
+  if (match.n_tokens_remote > 0) match.tier = "remote";
+  if (!match.miss_reason.empty() && !fetched.reason.empty()) {
+    match.miss_reason += "; " + fetched.reason;
   }
   return match;
 }
 
+TieredStore::Fetched TieredStore::AppendFetched(const BlockChain& prompt,
+                                                const KvSpec& spec,
+                                                Deadline deadline,
+                                                StoreMatch& match) {
+  Fetched result;
+  const std::size_t first =
+      static_cast<std::size_t>(match.end()) / prompt.block_tokens();
+  std::vector<Digest> wanted;
+  // The first was looked for just now; behind it only what has no file here.
+  for (std::size_t i = first; i < prompt.n_full(); ++i) {
+    if (i > first && local_->HasBlock(prompt[i].id)) break;
+    wanted.push_back(prompt[i].id);
+  }
+  if (wanted.empty()) return result;
+  RemoteTier::Fetched fetched = remote_.Fetch(
+      wanted, KvLayout(spec, spec.block_tokens).block_bytes() + kHeaderBytesMax,
+      deadline);
+  if (!fetched.warning.empty()) match.warnings.push_back(fetched.warning);
+  result.reason = std::move(fetched.reason);
+  for (std::size_t i = 0; i < fetched.files.size(); ++i) {
+    auto block = Take(fetched.files[i], prompt, first + i, spec);
+    if (!block.ok()) {
+      if (block.error().code == Code::kCorrupt) remote_.Distrust(wanted[i]);
+      result.reason = block.error().message;
+      match.warnings.push_back(block.error().message + "; ignored");
+      break;
+    }
+    match.n_tokens += block->n_tokens;
+    match.n_tokens_remote += block->n_tokens;
+    match.blocks.push_back(*std::move(block));
+    ++result.n_taken;
+  }
+  return result;
+}
+
 // All checksums, whatever the options say: the server is not ours.
 Result<StoredBlock> TieredStore::Take(const std::string& file,
-                                      const KvIdentity& identity,
-                                      const KvSpec& spec,
-                                      const BlockQuery& query) {
-  const std::string what = name_ + " " + RemoteKey(query.block_id, 0);
+                                      const BlockChain& prompt,
+                                      std::size_t index, const KvSpec& spec) {
+  const BlockQuery query = QueryOf(prompt, index);
+  const std::string what =
+      name_ + " " + RemoteKey(query.block_id, 0, remote_key_.get());
   const ByteSpan bytes = AsBytes(file);
   HEARTH_TRY(CheckKey(bytes, vault_.get(), what));
   FileBytes plain{bytes, nullptr};
@@ -96,6 +110,11 @@ Result<StoredBlock> TieredStore::Take(const std::string& file,
                                                 /*check_payload=*/true, what));
   if (image.first_token > 0) {
     return {Code::kCorrupt, what + ": not a whole block"};
+  }
+  if (remote_key_ != nullptr) {
+    HEARTH_ASSIGN(const BlockHeader header,
+                  ParseBlockHeader(plain.bytes, plain.bytes.size(), what));
+    HEARTH_TRY(CheckBlockMac(plain.bytes, header, *remote_key_, what));
   }
   if (vault_ == nullptr) {
     auto arrival = local_->Receive(query, spec, bytes);
@@ -112,11 +131,10 @@ Result<StoredBlock> TieredStore::Take(const std::string& file,
                     image.payload, plain.owner, false};
   if (vault_ != nullptr) {
     Keep(
-        [this, identity, spec, block, parent = query.parent_id,
-         tokens = std::vector<std::int32_t>(query.tokens.begin(),
-                                            query.tokens.end())] {
-          return local_->SaveBlock(identity, spec,
-                                   {parent, block.id, tokens, block.payload});
+        [this, spec, block, index,
+         chain = prompt.First(prompt.BeginOf(index + 1))] {
+          return local_->SaveBlocks(chain, spec, index,
+                                    std::span(&block.payload, 1));
         },
         block.payload.size());
   }
@@ -131,28 +149,45 @@ void TieredStore::Keep(std::function<Result<void>()> job, std::size_t bytes) {
 }
 
 Result<void> TieredStore::Drain(double seconds_max) {
-  keeping_.Wait();
-  return remote_.Drain(seconds_max);
+  const auto start = std::chrono::steady_clock::now();
+  if (seconds_max <= 0) {
+    keeping_.Wait();
+    return remote_.Drain(0);
+  }
+  (void)keeping_.DrainFor(std::chrono::duration<double>(seconds_max));
+  const std::chrono::duration<double> took =
+      std::chrono::steady_clock::now() - start;
+  return remote_.Drain(std::max(0.001, seconds_max - took.count()));
 }
 
-Result<void> TieredStore::SaveBlocks(const KvIdentity& identity,
+void TieredStore::GiveUp() {
+  local_->GiveUp();
+  remote_.GiveUp();
+}
+
+Result<void> TieredStore::SaveBlocks(const BlockChain& prompt,
                                      const KvSpec& spec,
-                                     std::span<const BlockToSave> blocks) {
-  HEARTH_TRY(local_->SaveBlocks(identity, spec, blocks));
-  const Digest root_id = RootId(identity);
-  for (const BlockToSave& block : blocks) {
-    if (block.tokens.size() < static_cast<std::size_t>(spec.block_tokens)) {
-      continue;  // tails stay local
+                                     std::size_t first_block,
+                                     std::span<const ByteSpan> payloads) {
+  HEARTH_TRY(local_->SaveBlocks(prompt, spec, first_block, payloads));
+  for (std::size_t i = 0; i < payloads.size(); ++i) {
+    if (first_block + i >= prompt.n_full()) break;  // tails stay local
+    const BlockRef block = prompt[first_block + i];
+    std::vector<std::byte> mac;
+    if (remote_key_ != nullptr) {
+      mac = MakeBlockMac(*remote_key_, block.id, 0, payloads[i]);
     }
-    HEARTH_ASSIGN(const std::vector<std::byte> header,
-                  EncodeBlockHeader(identity, root_id, spec, block.parent,
-                                    block.id, block.tokens, block.payload));
-    const ByteSpan parts[] = {header, block.payload};
+    HEARTH_ASSIGN(
+        const std::vector<std::byte> header,
+        EncodeBlockHeader(prompt.identity(), prompt.root_id(), spec,
+                          block.parent, block.id, block.tokens, payloads[i],
+                          /*first_token=*/0, mac));
+    const ByteSpan parts[] = {header, payloads[i], mac};
     std::vector<std::byte> file;
     if (vault_ != nullptr) {
       HEARTH_ASSIGN(file, vault_->Seal(parts));
     } else {
-      file.reserve(header.size() + block.payload.size());
+      file.reserve(header.size() + payloads[i].size() + mac.size());
       for (const ByteSpan part : parts) {
         file.insert(file.end(), part.begin(), part.end());
       }

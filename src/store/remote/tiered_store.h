@@ -1,6 +1,10 @@
 // A directory in front of a shared server. Blocks that are missing here are
 // fetched from there, verified like any other, written here and mapped; blocks
 // that are saved here are offered there. Tails and manifests stay local.
+//
+// What the server has counts only with a MAC under the key that its machines
+// share, or encrypted under the store's key, unless it is trusted. A block that
+// was fetched keeps its MAC in its file here.
 #pragma once
 
 #include <functional>
@@ -20,38 +24,42 @@ class TieredStore final : public KvStore {
               const StoreOptions& options);
   ~TieredStore() override;
 
-  StoreMatch Lookup(const KvIdentity& identity, const KvSpec& spec,
-                    std::span<const std::int32_t> tokens) override;
-  int CountStored(const KvIdentity& identity, const KvSpec& spec,
-                  std::span<const std::int32_t> tokens) override {
-    return local_->CountStored(identity, spec, tokens);
+  StoreMatch Lookup(const BlockChain& prompt, const KvSpec& spec,
+                    std::size_t first_block) override;
+  int CountStored(const BlockChain& prompt, std::size_t first_block) override {
+    return local_->CountStored(prompt, first_block);
   }
   std::vector<std::vector<std::int32_t>> RecentPrompts(
       const KvIdentity& identity, std::size_t n_max,
       const WantedPrompt& wanted) override {
     return local_->RecentPrompts(identity, n_max, wanted);
   }
-  Result<void> SaveBlock(const KvIdentity& identity, const KvSpec& spec,
-                         const BlockToSave& block) override {
-    return SaveBlocks(identity, spec, std::span(&block, 1));
-  }
-  Result<void> SaveBlocks(const KvIdentity& identity, const KvSpec& spec,
-                          std::span<const BlockToSave> blocks) override;
-  Result<void> SaveManifest(const KvIdentity& identity, const KvSpec& spec,
-                            std::span<const std::int32_t> tokens,
+  Result<void> SaveBlocks(const BlockChain& prompt, const KvSpec& spec,
+                          std::size_t first_block,
+                          std::span<const ByteSpan> payloads) override;
+  Result<void> SaveManifest(const BlockChain& prompt, const KvSpec& spec,
                             const std::string& preview) override {
-    return local_->SaveManifest(identity, spec, tokens, preview);
+    return local_->SaveManifest(prompt, spec, preview);
   }
   Result<void> Drain(double seconds_max) override;
+  void GiveUp() override;
 
  private:
+  // Appends the blocks that are missing here and are there; what ended it.
+  struct Fetched {
+    std::size_t n_taken = 0;
+    std::string reason;
+  };
+  Fetched AppendFetched(const BlockChain& prompt, const KvSpec& spec,
+                        Deadline deadline, StoreMatch& match);
   // The block in `file`, verified; and on its way into the directory.
-  Result<StoredBlock> Take(const std::string& file, const KvIdentity& identity,
-                           const KvSpec& spec, const BlockQuery& query);
+  Result<StoredBlock> Take(const std::string& file, const BlockChain& prompt,
+                           std::size_t index, const KvSpec& spec);
   void Keep(std::function<Result<void>()> job, std::size_t bytes);
 
   std::unique_ptr<DirStore> local_;
-  std::shared_ptr<const Vault> vault_;
+  std::shared_ptr<const Vault> vault_;       // null: not encrypted
+  std::shared_ptr<const Vault> remote_key_;  // null: no MACs
   std::string name_;
   RemoteTier remote_;
   SaveQueue keeping_;  // last: it uses what stands before

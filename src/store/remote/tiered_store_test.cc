@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 
+#include "store/directory/layout.h"
 #include "store/remote/redis_server_testing.h"
 #include "store/tests/store_testing.h"
 #include "testing/temp_dir.h"
@@ -28,12 +30,13 @@ class SharedTier : public testing::Test {
     options.remote_url = url;
     options.remote_deadline_ms = deadline_ms;
     options.remote_pause_s = 3600;
+    options.remote_trusted = vault == nullptr;
     options.vault = std::move(vault);
     return KvStore::Open(dir_.path() + "/" + name, options).value();
   }
   StoreMatch Find(KvStore& store, const TinyPrompt& prompt) const {
     StoreMatch match =
-        store.Lookup(prompt.identity, prompt.spec, prompt.tokens);
+        LookUp(store, prompt.identity, prompt.spec, prompt.tokens);
     EXPECT_TRUE(IsExact(match, prompt.identity, prompt.spec, prompt.tokens));
     return match;
   }
@@ -94,6 +97,7 @@ TEST_F(SharedTier, AFullDirectoryStillServesWhatIsFetched) {
   ASSERT_TRUE(prompt.SaveTo(*Machine("a", server_.text())).ok());
   StoreOptions options;
   options.remote_url = server_.text();
+  options.remote_trusted = true;
   options.remote_deadline_ms = 20'000;
   options.disk_budget_bytes = 10'000;
   const auto store = KvStore::Open(dir_.path() + "/b", options).value();
@@ -119,6 +123,115 @@ TEST_F(SharedTier, WhatIsNotUploadedIsSaidOnce) {
       << drained.error().message;
   EXPECT_TRUE(store->Drain(0).ok()) << "it was said";
   server_.Continue();
+}
+
+// What is missing here and what is missing there are different blocks.
+TEST_F(SharedTier, TheLongestMatchOverBothFillsTheHolesOfEither) {
+  if (!server_.WaitUntilUp(server_.url())) GTEST_SKIP() << "no redis-server";
+  std::mt19937 random(7);
+  auto client = RedisClient::Connect(server_.url(), InAMinute()).value();
+  for (int round = 0; round < 12; ++round) {
+    const TinyPrompt prompt(identity_, spec_,
+                            TinyTokens(16 * 9 + 5, 1000 * round));
+    ASSERT_TRUE(prompt.SaveTo(*Machine("a", server_.text())).ok());
+    ASSERT_TRUE(prompt.SaveTo(*Machine("b", "")).ok());
+    int n_full = 0;
+    bool unbroken = true;
+    for (std::size_t i = 0; i < 9; ++i) {
+      const bool here = random() % 2 == 0, there = random() % 4 != 0;
+      if (!here) {
+        const StorePath path = BlockPath(prompt.blocks[i].id);
+        fs::remove(dir_.path() + "/b/" + path.folder + "/" + path.name);
+      }
+      if (!there) {
+        ASSERT_TRUE(
+            client->Set(RemoteKey(prompt.blocks[i].id, 0), {}, InAMinute())
+                .ok());
+      }
+      unbroken = unbroken && (here || there);
+      n_full += unbroken ? 16 : 0;
+    }
+    const StoreMatch match = Find(*Machine("b", server_.text()), prompt);
+    EXPECT_EQ(match.n_tokens, unbroken ? 16 * 9 + 5 : n_full) << round;
+  }
+}
+
+TEST_F(SharedTier, WithoutAKeyAServerIsRefusedUnlessItIsTrusted) {
+  StoreOptions options;
+  options.remote_url = "redis://127.0.0.1:1";
+  const auto refused = KvStore::Open(dir_.path() + "/x", options);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
+  EXPECT_NE(refused.error().message.find("plant"), std::string::npos);
+  options.remote_trusted = true;
+  EXPECT_TRUE(KvStore::Open(dir_.path() + "/x", options).ok());
+}
+
+// Who can write to the server negates a payload and makes all checksums right.
+TEST_F(SharedTier, AForgedBlockWithoutTheKeyIsNotUsedAndIsReplaced) {
+  if (!server_.WaitUntilUp(server_.url())) GTEST_SKIP() << "no redis-server";
+  Vault::Key bytes;
+  bytes.fill(9);
+  const auto key = std::make_shared<const Vault>(bytes);
+  const auto machine = [&](const std::string& name,
+                           std::shared_ptr<const Vault> with) {
+    StoreOptions options;
+    options.remote_url = server_.text();
+    options.remote_deadline_ms = 60'000;
+    options.remote_key = std::move(with);
+    return KvStore::Open(dir_.path() + "/" + name, options).value();
+  };
+  const TinyPrompt prompt(identity_, spec_, TinyTokens(32));
+  ASSERT_TRUE(prompt.SaveTo(*machine("a", key)).ok());
+  ASSERT_EQ(Find(*machine("b", key), prompt).n_tokens_remote, 32);
+  EXPECT_EQ(Find(*Machine("plain", server_.text()), prompt).n_tokens, 0)
+      << "another space";
+
+  auto client = RedisClient::Connect(server_.url(), InAMinute()).value();
+  const std::string name = RemoteKey(prompt.blocks[0].id, 0, key.get());
+  const auto forge = [&](ByteSpan mac) {
+    std::vector<std::byte> payload = prompt.payloads[0];
+    for (std::byte& b : payload) b = ~b;
+    const TinyBlock& block = prompt.blocks[0];
+    const auto header =
+        EncodeBlockHeader(identity_, RootId(identity_), spec_, block.parent,
+                          block.id, block.tokens, payload, 0, mac);
+    std::vector<std::byte> value;
+    AppendLe(value,
+             std::uint64_t{header->size() + payload.size() + mac.size()});
+    value.insert(value.end(), header->begin(), header->end());
+    value.insert(value.end(), payload.begin(), payload.end());
+    value.insert(value.end(), mac.begin(), mac.end());
+    EXPECT_TRUE(client->Set(name, value, InAMinute()).ok());
+  };
+  const auto right =
+      MakeBlockMac(*key, prompt.blocks[0].id, 0, prompt.payloads[0]);
+  Vault::Key others;
+  others.fill(8);
+  int n = 0;
+  for (const auto& mac : {std::vector<std::byte>{}, right,
+                          MakeBlockMac(Vault(others), prompt.blocks[0].id, 0,
+                                       prompt.payloads[0])}) {
+    forge(mac);
+    const auto store = machine("c" + std::to_string(n++), key);
+    const StoreMatch match = Find(*store, prompt);
+    EXPECT_EQ(match.n_tokens, 0);
+    EXPECT_EQ(match.warnings.size(), 1u);
+    // It is computed here, and the next machine finds it.
+    ASSERT_TRUE(prompt.SaveTo(*store).ok());
+    ASSERT_TRUE(store->Drain(0).ok());
+    EXPECT_EQ(Find(*machine("d" + std::to_string(n), key), prompt).n_tokens,
+              32);
+  }
+}
+
+TEST_F(SharedTier, WhatAnErrorOfTheServerSaysCannotMoveTheCursor) {
+  if (!server_.WaitUntilUp(server_.url())) GTEST_SKIP() << "no redis-server";
+  RemoteUrl url = server_.url();
+  url.password = "\x1b[2J";
+  const auto client = RedisClient::Connect(url, InAMinute());
+  ASSERT_FALSE(client.ok());
+  EXPECT_EQ(client.error().message.find('\x1b'), std::string::npos);
 }
 
 TEST_F(SharedTier, ANodeOfAClusterIsRefusedByName) {
@@ -207,6 +320,7 @@ TEST_F(SharedTier, WhatComesFromTheServerIsVerified) {
     StoreOptions trusting;
     trusting.verify = false;  // of one's own disk, not of others' servers
     trusting.remote_url = server_.text();
+    trusting.remote_trusted = true;
     trusting.remote_deadline_ms = 60'000;
     const auto store =
         KvStore::Open(dir_.path() + "/v" + std::to_string(n++), trusting)

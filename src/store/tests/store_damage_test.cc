@@ -75,7 +75,7 @@ class StoreDamage : public testing::Test {
   // name the file, which must be gone from its place.
   void ExpectSetAside(const std::string& path, int n_tokens,
                       const std::string& what) {
-    const StoreMatch match = store_->Lookup(identity_, spec_, prompt_.tokens);
+    const StoreMatch match = LookUp(*store_, identity_, spec_, prompt_.tokens);
     EXPECT_TRUE(IsExact(match, identity_, spec_, prompt_.tokens)) << what;
     EXPECT_EQ(match.n_tokens, n_tokens) << what;
     EXPECT_NE(match.miss_reason.find(path), std::string::npos)
@@ -112,7 +112,7 @@ TEST_F(StoreDamage, EveryDamageOfATailCostsOnlyTheTail) {
 TEST_F(StoreDamage, EveryDamageOfAManifestCostsOnlyTheName) {
   const std::string path = ManifestPath();
   ForEveryDamage(path, [&](const std::string& what) {
-    EXPECT_EQ(store_->Lookup(identity_, spec_, prompt_.tokens).n_tokens, 41);
+    EXPECT_EQ(LookUp(*store_, identity_, spec_, prompt_.tokens).n_tokens, 41);
     const auto admin = StoreAdmin::Open(root_);
     EXPECT_TRUE(admin->List()->empty()) << what;
     const auto report = admin->Verify(/*set_aside=*/true);
@@ -130,14 +130,14 @@ TEST_F(StoreDamage, EveryDamageOfAPieceEndsTheMatchBeforeIt) {
   ASSERT_TRUE(longer.SaveTo(*store_).ok());
   const auto check = [&](const std::string& path, int n_left) {
     ForEveryDamage(path, [&](const std::string& what) {
-      const StoreMatch match = store_->Lookup(identity_, spec_, longer.tokens);
+      const StoreMatch match = LookUp(*store_, identity_, spec_, longer.tokens);
       EXPECT_TRUE(IsExact(match, identity_, spec_, longer.tokens)) << what;
       EXPECT_EQ(match.n_tokens, n_left) << what;
       EXPECT_EQ(match.warnings.size(), 1u) << what;
       EXPECT_FALSE(fs::exists(path)) << what;
       fs::remove_all(root_ + "/quarantine");
     });
-    ASSERT_EQ(store_->Lookup(identity_, spec_, longer.tokens).n_tokens, 48);
+    ASSERT_EQ(LookUp(*store_, identity_, spec_, longer.tokens).n_tokens, 48);
   };
   const Digest& end = longer.blocks[2].id;
   check(root_ + "/blocks/" + BlockFolder(end) + "/" + BlockName(end), 41);
@@ -146,8 +146,7 @@ TEST_F(StoreDamage, EveryDamageOfAPieceEndsTheMatchBeforeIt) {
 
 TEST_F(StoreDamage, EveryDamageOfABundleIsAShorterExactMatch) {
   const std::string path = dir_.path() + "/bundle";
-  const auto saved =
-      SaveBundle(path, identity_, spec_, prompt_.tokens, prompt_.blocks);
+  const auto saved = SaveBundle(path, prompt_);
   ASSERT_TRUE(saved.ok()) << saved.error().message;
   ASSERT_EQ(LookupBundle(path, identity_, spec_, prompt_.tokens).n_tokens, 41);
   ForEveryDamage(path, [&](const std::string& what) {
@@ -164,7 +163,7 @@ TEST_F(StoreDamage, DamageOfTheSidecarIsOfNoConsequence) {
   fs::path path = ManifestPath();
   path.replace_extension(".meta.json");
   WriteAll(path, "{");
-  EXPECT_EQ(store_->Lookup(identity_, spec_, prompt_.tokens).n_tokens, 41);
+  EXPECT_EQ(LookUp(*store_, identity_, spec_, prompt_.tokens).n_tokens, 41);
 }
 
 TEST_F(StoreDamage, ADamagedBlockIsReplacedByTheNextSave) {
@@ -172,9 +171,9 @@ TEST_F(StoreDamage, ADamagedBlockIsReplacedByTheNextSave) {
   std::string bytes = ReadAll(path);
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
   WriteAll(path, bytes);
-  EXPECT_EQ(store_->Lookup(identity_, spec_, prompt_.tokens).n_tokens, 0);
-  ASSERT_TRUE(store_->SaveBlock(identity_, spec_, prompt_.blocks[0]).ok());
-  EXPECT_EQ(store_->Lookup(identity_, spec_, prompt_.tokens).n_tokens, 41);
+  EXPECT_EQ(LookUp(*store_, identity_, spec_, prompt_.tokens).n_tokens, 0);
+  ASSERT_TRUE(prompt_.SaveBlock(*store_, 0).ok());
+  EXPECT_EQ(LookUp(*store_, identity_, spec_, prompt_.tokens).n_tokens, 41);
 }
 
 TEST_F(StoreDamage, ABlockUnderAnotherNameIsSetAside) {
@@ -196,10 +195,19 @@ TEST_F(StoreDamage, LinksInsideTheRootAreNotFollowed) {
   fs::rename(outside, dir_.path() + "/folder/" +
                           fs::path(BlockPath(0)).filename().string());
   fs::create_symlink(dir_.path() + "/folder", folder);
-  const StoreMatch match = store_->Lookup(identity_, spec_, prompt_.tokens);
+  const StoreMatch match = LookUp(*store_, identity_, spec_, prompt_.tokens);
   EXPECT_EQ(match.n_tokens, 0);
   EXPECT_EQ(match.warnings.size(), 1u);
-  EXPECT_FALSE(store_->SaveBlock(identity_, spec_, prompt_.blocks[0]).ok());
+  // The link is set aside, and the block is written inside the store.
+  const fs::path kept = dir_.path() + "/folder";
+  const auto n_before =
+      std::distance(fs::directory_iterator(kept), fs::directory_iterator());
+  EXPECT_TRUE(prompt_.SaveBlock(*store_, 0).ok());
+  EXPECT_FALSE(fs::is_symlink(folder));
+  EXPECT_EQ(
+      std::distance(fs::directory_iterator(kept), fs::directory_iterator()),
+      n_before);
+  EXPECT_EQ(LookUp(*store_, identity_, spec_, prompt_.tokens).n_tokens, 41);
 }
 
 TEST_F(StoreDamage, WhatIsNoFileIsSetAside) {
@@ -219,14 +227,14 @@ TEST_F(StoreDamage, EntriesSurviveTheLossOfEverythingElse) {
     fs::remove_all(root_ + "/" + name);
   }
   store_ = KvStore::Open(root_).value();
-  EXPECT_EQ(store_->Lookup(identity_, spec_, prompt_.tokens).n_tokens, 41);
+  EXPECT_EQ(LookUp(*store_, identity_, spec_, prompt_.tokens).n_tokens, 41);
 }
 
 TEST_F(StoreDamage, AVanishedStoreIsAMissAndIsMadeAgainBySaving) {
   fs::remove_all(root_);
-  EXPECT_EQ(store_->Lookup(identity_, spec_, prompt_.tokens).n_tokens, 0);
+  EXPECT_EQ(LookUp(*store_, identity_, spec_, prompt_.tokens).n_tokens, 0);
   ASSERT_TRUE(prompt_.SaveTo(*store_).ok());
-  EXPECT_EQ(store_->Lookup(identity_, spec_, prompt_.tokens).n_tokens, 41);
+  EXPECT_EQ(LookUp(*store_, identity_, spec_, prompt_.tokens).n_tokens, 41);
 }
 
 }  // namespace

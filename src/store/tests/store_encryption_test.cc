@@ -53,7 +53,7 @@ class StoreEncryption : public testing::Test {
   }
   StoreMatch Find(std::shared_ptr<const Vault> vault) const {
     const KvIdentity identity = IdentityFor(vault.get());
-    StoreMatch match = OpenStore(vault)->Lookup(identity, spec_, tokens_);
+    StoreMatch match = LookUp(*OpenStore(vault), identity, spec_, tokens_);
     EXPECT_TRUE(IsExact(match, identity, spec_, tokens_));
     return match;
   }
@@ -85,7 +85,7 @@ TEST_F(StoreEncryption, WhatIsSavedIsFoundWithItsKeyAlone) {
       << other.miss_reason;
   const StoreMatch none = Find(nullptr);
   EXPECT_EQ(none.n_tokens, 0);
-  EXPECT_NE(none.miss_reason.find("--cache-key-file"), std::string::npos);
+  EXPECT_NE(none.miss_reason.find("its key was not given"), std::string::npos);
   EXPECT_TRUE(none.warnings.empty() && other.warnings.empty());
   // All three live side by side.
   Save(nullptr);
@@ -110,11 +110,10 @@ TEST_F(StoreEncryption, NothingOfThePromptIsReadable) {
   }
   EXPECT_EQ(n_files, 3 + 2 + 2);
   // Nor can a guessed prompt be looked for by its name.
-  const auto plain =
-      ChainIds(IdentityFor(nullptr), tokens_, spec_.block_tokens);
+  const BlockChain plain(IdentityFor(nullptr), tokens_, spec_.block_tokens);
   for (const std::string& path : Files(".kv")) {
-    EXPECT_EQ(path.find(ToHex(plain[0])), std::string::npos);
-    EXPECT_EQ(path.find(ToHex(plain[1])), std::string::npos);
+    EXPECT_EQ(path.find(ToHex(plain[0].id)), std::string::npos);
+    EXPECT_EQ(path.find(ToHex(plain[1].id)), std::string::npos);
   }
   EXPECT_NE(StoreAdmin::Open(root_, nullptr, key_)
                 ->Show("tiny")
@@ -188,9 +187,8 @@ TEST_F(StoreEncryption, TheBudgetHoldsAndEvictionKeepsTheBeginningOfAChain) {
     const TinyPrompt prompt(identity, spec_, TinyTokens(41, 100 + i));
     const auto store = KvStore::Open(root_, options).value();
     // Full blocks alone, as a killed prefill leaves them.
-    const auto full = std::span(prompt.blocks).first(2);
-    ASSERT_TRUE(store->SaveBlocks(identity, spec_, full).ok());
-    EXPECT_EQ(store->Lookup(identity, spec_, prompt.tokens).n_tokens, 32);
+    ASSERT_TRUE(prompt.SaveBlocks(*store, 2).ok());
+    EXPECT_EQ(LookUp(*store, identity, spec_, prompt.tokens).n_tokens, 32);
     std::uint64_t bytes = 0;
     for (const std::string& path : Files("")) bytes += fs::file_size(path);
     EXPECT_LE(bytes, options.disk_budget_bytes);
@@ -201,18 +199,16 @@ TEST_F(StoreEncryption, ABundleIsSealed) {
   const KvIdentity identity = IdentityFor(key_.get());
   const TinyPrompt prompt(identity, spec_, tokens_);
   const std::string path = dir_.path() + "/one.kvcache";
-  ASSERT_TRUE(SaveBundle(path, identity, spec_, tokens_, prompt.blocks, nullptr,
-                         key_.get())
-                  .ok());
-  const auto find = [&](const Vault* vault) {
-    return LookupBundle(path, identity, spec_, tokens_, vault);
+  ASSERT_TRUE(SaveBundle(path, prompt, nullptr, key_).ok());
+  const auto find = [&](std::shared_ptr<const Vault> vault) {
+    return LookupBundle(path, identity, spec_, tokens_, std::move(vault));
   };
-  EXPECT_EQ(find(key_.get()).n_tokens, 41);
-  EXPECT_TRUE(IsExact(find(key_.get()), identity, spec_, tokens_));
+  EXPECT_EQ(find(key_).n_tokens, 41);
+  EXPECT_TRUE(IsExact(find(key_), identity, spec_, tokens_));
   EXPECT_EQ(find(nullptr).n_tokens, 0);
-  EXPECT_NE(find(nullptr).miss_reason.find("--cache-key-file"),
+  EXPECT_NE(find(nullptr).miss_reason.find("its key was not given"),
             std::string::npos);
-  EXPECT_EQ(find(VaultOf(2).get()).n_tokens, 0);
+  EXPECT_EQ(find(VaultOf(2)).n_tokens, 0);
 }
 
 }  // namespace

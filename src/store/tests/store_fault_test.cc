@@ -6,10 +6,10 @@
 
 #include <filesystem>
 
+#include "base/files/directory.h"
+#include "base/files/faulty_file_ops.h"
+#include "base/files/temporary_name.h"
 #include "store/directory/dir_store.h"
-#include "store/files/directory.h"
-#include "store/files/faulty_file_ops.h"
-#include "store/files/temporary_name.h"
 #include "store/tests/store_testing.h"
 #include "testing/temp_dir.h"
 
@@ -50,11 +50,11 @@ class StoreFault : public testing::Test {
     ops_.FailAt(0, Mode::kNever, 0);
     const auto store = OpenStore(root);
     ASSERT_NE(store, nullptr) << what;
-    const StoreMatch match = store->Lookup(identity_, spec_, prompt_.tokens);
+    const StoreMatch match = LookUp(*store, identity_, spec_, prompt_.tokens);
     EXPECT_TRUE(IsExact(match, identity_, spec_, prompt_.tokens)) << what;
     EXPECT_TRUE(match.warnings.empty()) << what;  // nothing torn was visible
     ASSERT_TRUE(prompt_.SaveTo(*store).ok()) << what;
-    EXPECT_EQ(store->Lookup(identity_, spec_, prompt_.tokens).n_tokens, 41)
+    EXPECT_EQ(LookUp(*store, identity_, spec_, prompt_.tokens).n_tokens, 41)
         << what;
   }
   // Every step of a save, until one is past the last.
@@ -102,7 +102,7 @@ TEST_F(StoreFault, AFullDiskIsReportedAsSuchAndOldEntriesStayReadable) {
   const auto saved = other.SaveTo(*store);
   ASSERT_FALSE(saved.ok());
   EXPECT_EQ(saved.error().code, Code::kResourceFull);
-  EXPECT_EQ(store->Lookup(identity_, spec_, prompt_.tokens).n_tokens, 41);
+  EXPECT_EQ(LookUp(*store, identity_, spec_, prompt_.tokens).n_tokens, 41);
 }
 
 TEST_F(StoreFault, AReadOnlyStoreServesAndRefusesToSave) {
@@ -111,11 +111,11 @@ TEST_F(StoreFault, AReadOnlyStoreServesAndRefusesToSave) {
   ops_.FailAt(0, Mode::kForEver, EROFS);
   const auto store = OpenStore(root);
   ASSERT_NE(store, nullptr);
-  EXPECT_EQ(store->Lookup(identity_, spec_, prompt_.tokens).n_tokens, 41);
+  EXPECT_EQ(LookUp(*store, identity_, spec_, prompt_.tokens).n_tokens, 41);
   const TinyPrompt other(identity_, spec_, TinyTokens(41, 9));
   EXPECT_EQ(other.SaveTo(*store).error().code, Code::kIo);
   // What is there already needs no write, so saving it is no failure.
-  EXPECT_TRUE(store->SaveBlock(identity_, spec_, prompt_.blocks[0]).ok());
+  EXPECT_TRUE(prompt_.SaveBlock(*store, 0).ok());
 }
 
 // As above with the system's own permissions, which do not bind root: a child
@@ -143,7 +143,7 @@ TEST_F(StoreFault, AStoreWithoutWritePermissionServes) {
     options.tidy_in_background = false;  // no thread to end before _exit
     auto store = KvStore::Open(root, options);
     if (!store.ok()) ::_exit(2);
-    const auto match = (*store)->Lookup(identity_, spec_, prompt_.tokens);
+    const auto match = LookUp(**store, identity_, spec_, prompt_.tokens);
     if (match.n_tokens != 41) ::_exit(3);
     const TinyPrompt other(identity_, spec_, TinyTokens(41, 9));
     if (other.SaveTo(**store).ok()) ::_exit(4);
@@ -168,15 +168,11 @@ TEST_F(StoreFault, ShortReadsAndWritesChangeNothing) {
 TEST_F(StoreFault, ABundleIsWholeOrAsItWasAtEveryStep) {
   const std::string path = dir_.path() + "/bundle";
   const TinyPrompt before(identity_, spec_, TinyTokens(20, 9));
-  ASSERT_TRUE(
-      SaveBundle(path, identity_, spec_, before.tokens, before.blocks, &ops_)
-          .ok());
+  ASSERT_TRUE(SaveBundle(path, before, &ops_).ok());
   bool all_went_well = false;
   for (std::int64_t at = 0; !all_went_well && at < 100; ++at) {
     ops_.FailAt(at, Mode::kOnce, EIO);
-    all_went_well = SaveBundle(path, identity_, spec_, prompt_.tokens,
-                               prompt_.blocks, &ops_)
-                        .ok();
+    all_went_well = SaveBundle(path, prompt_, &ops_).ok();
     EXPECT_EQ(CountTemporaries(dir_.path()), 0) << at;
     const int n_old =
         LookupBundle(path, identity_, spec_, before.tokens).n_tokens;

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/files/faulty_file_ops.h"
 #include "store/admin/store_admin.h"
 #include "store/directory/dir_store.h"
 #include "store/directory/layout.h"
-#include "store/files/faulty_file_ops.h"
 #include "store/tests/store_testing.h"
 #include "testing/temp_dir.h"
 
@@ -24,7 +24,7 @@ class StoreReports : public testing::Test {
   }
   int Found(const KvIdentity& identity, const KvSpec& spec,
             std::span<const std::int32_t> tokens) const {
-    const auto match = OpenStore()->Lookup(identity, spec, tokens);
+    const auto match = LookUp(*OpenStore(), identity, spec, tokens);
     EXPECT_TRUE(IsExact(match, identity, spec, tokens));
     return match.n_tokens;
   }
@@ -76,7 +76,7 @@ TEST_F(StoreReports, R21_AFailedWriteLeavesNoVisibleEntry) {
   const auto store = KvStore::Open(root_, options).value();
   const TinyPrompt prompt(identity_, spec_, TinyTokens(16));
   ops.FailAt(0, FaultyFileOps::Mode::kForEver, ENOSPC);
-  EXPECT_FALSE(store->SaveBlock(identity_, spec_, prompt.blocks[0]).ok());
+  EXPECT_FALSE(prompt.SaveBlock(*store, 0).ok());
   EXPECT_EQ(Found(identity_, spec_, prompt.tokens), 0);
   EXPECT_TRUE(StoreAdmin::Open(root_)->List()->empty());
 }
@@ -90,8 +90,9 @@ TEST_F(StoreReports, R22_WhatFailedOnceDoesNotFailAgain) {
       .seekp(5000)
       .put('x');
   EXPECT_EQ(
-      OpenStore()->Lookup(identity_, spec_, prompt.tokens).warnings.size(), 1u);
-  const auto again = OpenStore()->Lookup(identity_, spec_, prompt.tokens);
+      LookUp(*OpenStore(), identity_, spec_, prompt.tokens).warnings.size(),
+      1u);
+  const auto again = LookUp(*OpenStore(), identity_, spec_, prompt.tokens);
   EXPECT_TRUE(again.warnings.empty());
   EXPECT_EQ(again.miss_reason, "tokens 0..15 are not stored");
 }
@@ -158,12 +159,12 @@ TEST_F(StoreReports, R39_IdsAreTheSameInEveryProcessMachineAndBuild) {
   identity.format_id.bytes.fill(2);
   identity.name_space = "n";
   const std::vector<std::int32_t> tokens = {1, 2, 3, 4, -5};
-  const auto chain = ChainIds(identity, tokens, 4);
+  const BlockChain chain(identity, tokens, 4);
   EXPECT_EQ(ToHex(RootId(identity)),
             "188171a2bc0a5584a9a8477e520ec5f518bb2b5260920a410241b185ae01ff13");
-  EXPECT_EQ(ToHex(chain[0]),
+  EXPECT_EQ(ToHex(chain[0].id),
             "00d5f2bfca90a98a760686a9e727cbc95b02376accefec87dee178e4fc61b520");
-  EXPECT_EQ(ToHex(chain[1]),
+  EXPECT_EQ(ToHex(chain[1].id),
             "be35c2905a33db07d7a73e872d50da73a0627dcb5a64ff58457bfd9032310edb");
 }
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <thread>
 
+#include "base/files/directory.h"
 #include "store/directory/dir_store.h"
 #include "store/directory/layout.h"
-#include "store/files/directory.h"
 #include "store/tests/store_testing.h"
 #include "testing/temp_dir.h"
 
@@ -29,7 +29,7 @@ class StoreSharing : public testing::Test {
     if (!store.ok()) return false;
     const TinyPrompt prompt(identity_, spec_, TinyTokens(41));
     if (!prompt.SaveTo(**store).ok()) return false;
-    const auto match = (*store)->Lookup(identity_, spec_, prompt.tokens);
+    const auto match = LookUp(**store, identity_, spec_, prompt.tokens);
     return match.n_tokens == 41 && match.warnings.empty() &&
            IsExact(match, identity_, spec_, prompt.tokens);
   }
@@ -102,10 +102,7 @@ TEST_F(StoreSharing, ProcessesThatShareAPromptShareItsMemory) {
                               .value_format = KvFormat::kF16});
   const KvIdentity identity = TinyIdentity(spec);
   const TinyPrompt prompt(identity, spec, TinyTokens(8192));
-  ASSERT_TRUE(KvStore::Open(root_)
-                  .value()
-                  ->SaveBlocks(identity, spec, prompt.blocks)
-                  .ok());
+  ASSERT_TRUE(prompt.SaveBlocks(*KvStore::Open(root_).value()).ok());
   const std::uint64_t kv_bytes = 8192 * spec.bytes_per_token();
 
   constexpr int kProcesses = 8;
@@ -127,7 +124,7 @@ TEST_F(StoreSharing, ProcessesThatShareAPromptShareItsMemory) {
       StoreOptions options;
       options.tidy_in_background = false;  // _exit waits for no thread
       const auto store = KvStore::Open(root_, options).value();
-      const auto match = store->Lookup(identity, spec, prompt.tokens);
+      const auto match = LookUp(*store, identity, spec, prompt.tokens);
       const bool exact = match.n_tokens == 8192;  // and its checksums were read
       ++shared->n_loaded;
       const bool together = wait_for(shared->n_loaded);
@@ -155,7 +152,7 @@ TEST_F(StoreSharing, AMappedBlockOutlivesItsFileAndItsStore) {
   ASSERT_TRUE(SaveAndFind());
   const auto tokens = TinyTokens(41);
   StoreMatch match =
-      KvStore::Open(root_).value()->Lookup(identity_, spec_, tokens);
+      LookUp(*KvStore::Open(root_).value(), identity_, spec_, tokens);
   fs::remove_all(root_);
   EXPECT_EQ(match.n_tokens, 41);
   EXPECT_TRUE(IsExact(match, identity_, spec_, tokens));

@@ -18,10 +18,10 @@
 #include <random>
 #include <thread>
 
+#include "base/files/temporary_name.h"
 #include "store/budget/space.h"
 #include "store/directory/catalog.h"
 #include "store/directory/dir_store.h"
-#include "store/files/temporary_name.h"
 #include "store/tests/store_testing.h"
 #include "testing/temp_dir.h"
 
@@ -87,7 +87,7 @@ class StoreStress : public testing::Test {
       for (int round = 0; round < 4; ++round) {
         const std::size_t i = random() % kPrompts;
         const TinyPrompt& prompt = *prompts_[i];
-        const auto match = (*store)->Lookup(identity_, spec_, prompt.tokens);
+        const auto match = LookUp(**store, identity_, spec_, prompt.tokens);
         if (!IsExact(match, identity_, spec_, prompt.tokens)) return 3;
         if (!match.warnings.empty()) return 5;
         ++shared_->n_lookups;
@@ -113,7 +113,7 @@ class StoreStress : public testing::Test {
     const auto store = KvStore::Open(root_, options).value();
     for (std::size_t i = 0; i < kPrompts; ++i) {
       const auto& tokens = prompts_[i]->tokens;
-      const auto match = store->Lookup(identity_, spec_, tokens);
+      const auto match = LookUp(*store, identity_, spec_, tokens);
       EXPECT_TRUE(IsExact(match, identity_, spec_, tokens));
       EXPECT_TRUE(match.warnings.empty()) << match.warnings[0];
       if (budget_ == 0 && shared_->saved[i] != 0) {
@@ -134,7 +134,7 @@ class StoreStress : public testing::Test {
   std::uint64_t TotalBytes() const {
     const auto root = Directory::Open(FileOps::System(), root_);
     if (!root.ok()) return 0;
-    const auto lock = SpaceLock::Take(*root);
+    const auto lock = SpaceLock::Take(*root, {});
     return lock.ok() ? ScanStore(*root)->total_bytes : 0;
   }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/files/vault.h"
 #include "cache/kv_layout.h"
 #include "store/kv_store.h"
 
@@ -84,38 +85,86 @@ inline std::vector<std::byte> TinyPayload(
 }
 
 // All blocks of a prompt, ready to be saved.
+struct TinyBlock {
+  Digest parent, id;
+  std::span<const std::int32_t> tokens;
+  ByteSpan payload;
+};
+
 struct TinyPrompt {
   TinyPrompt(const KvIdentity& of, const KvSpec& shape,
              std::vector<std::int32_t> ids)
-      : identity(of), spec(shape), tokens(std::move(ids)) {
-    const auto step = static_cast<std::size_t>(spec.block_tokens);
-    Digest parent = RootId(identity);
-    payloads.reserve(tokens.size() / step + 1);
-    for (std::size_t at = 0; at < tokens.size(); at += step) {
-      const auto part = std::span<const std::int32_t>(tokens).subspan(
-          at, std::min(step, tokens.size() - at));
-      const Digest id = ChildId(parent, part);
-      payloads.push_back(TinyPayload(spec, parent, part));
-      blocks.push_back({parent, id, part, payloads.back()});
-      parent = id;
+      : identity(of),
+        spec(shape),
+        tokens(std::move(ids)),
+        chain(identity, tokens, spec.block_tokens) {
+    payloads.reserve(chain.size());
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      const BlockRef block = chain[i];
+      payloads.push_back(TinyPayload(spec, block.parent, block.tokens));
+      blocks.push_back({block.parent, block.id, block.tokens, payloads[i]});
     }
   }
   TinyPrompt(const TinyPrompt&) = delete;
 
+  Result<void> SaveBlock(KvStore& store, std::size_t index) const {
+    return store.SaveBlocks(chain, spec, index,
+                            std::span(&blocks[index].payload, 1));
+  }
+  // The first `n` in one call.
+  Result<void> SaveBlocks(KvStore& store, std::size_t n) const {
+    const std::vector<ByteSpan> all(payloads.begin(), payloads.end());
+    return store.SaveBlocks(chain, spec, 0, std::span(all).first(n));
+  }
+  Result<void> SaveBlocks(KvStore& store) const {
+    return SaveBlocks(store, blocks.size());
+  }
   // Saves as the engine does: blocks, then the manifest.
   Result<void> SaveTo(KvStore& store, const std::string& preview = "") const {
-    for (const BlockToSave& block : blocks) {
-      HEARTH_TRY(store.SaveBlock(identity, spec, block));
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      HEARTH_TRY(SaveBlock(store, i));
     }
-    return store.SaveManifest(identity, spec, tokens, preview);
+    return store.SaveManifest(chain, spec, preview);
   }
 
   KvIdentity identity;
   KvSpec spec;
   std::vector<std::int32_t> tokens;
+  BlockChain chain;
   std::vector<std::vector<std::byte>> payloads;
-  std::vector<BlockToSave> blocks;
+  std::vector<TinyBlock> blocks;
 };
+
+inline StoreMatch LookUp(KvStore& store, const KvIdentity& identity,
+                         const KvSpec& spec,
+                         std::span<const std::int32_t> tokens) {
+  return store.Lookup(BlockChain(identity, tokens, spec.block_tokens), spec);
+}
+
+// Through a store of one file.
+inline Result<void> SaveBundle(const std::string& path,
+                               const TinyPrompt& prompt,
+                               FileOps* file_ops = nullptr,
+                               std::shared_ptr<const Vault> vault = nullptr) {
+  StoreOptions options;
+  options.file_ops = file_ops;
+  options.vault = std::move(vault);
+  HEARTH_ASSIGN(const auto store, KvStore::OpenFile(path, options));
+  return prompt.SaveTo(*store);
+}
+
+inline StoreMatch LookupBundle(const std::string& path,
+                               const KvIdentity& identity, const KvSpec& spec,
+                               std::span<const std::int32_t> tokens,
+                               std::shared_ptr<const Vault> vault = nullptr) {
+  StoreOptions options;
+  options.vault = std::move(vault);
+  const auto store = KvStore::OpenFile(path, options);
+  if (store.ok()) return LookUp(**store, identity, spec, tokens);
+  StoreMatch refused;  // before any work
+  refused.miss_reason = store.error().message;
+  return refused;
+}
 
 // Whether every byte of the match is what the model would have computed for a
 // prefix of `tokens`, and the counts agree.

@@ -1,4 +1,4 @@
-#include "store/files/temporary_name.h"
+#include "base/files/temporary_name.h"
 
 #include <signal.h>
 #include <sys/stat.h>
@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
 
 #include "base/hash.h"
@@ -37,6 +38,21 @@ const std::string& ProcessSpace() {
   return tag;
 }
 
+bool IsOldForm(const std::string& name) {
+  constexpr std::string_view kOldMark = ".tmp.";
+  const std::size_t mark = name.rfind(kOldMark);
+  if (mark == std::string::npos) return false;
+  const std::string_view rest =
+      std::string_view(name).substr(mark + kOldMark.size());
+  const std::size_t dot = rest.find('.');
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() &&
+           text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  return dot != std::string_view::npos && is_number(rest.substr(0, dot)) &&
+         is_number(rest.substr(dot + 1));
+}
+
 }  // namespace
 
 std::string TemporaryName(const std::string& name) {
@@ -47,13 +63,14 @@ std::string TemporaryName(const std::string& name) {
 }
 
 bool IsTemporary(const std::string& name) {
-  return name.find(kTemporaryMark) != std::string::npos;
+  return name.find(kTemporaryMark) != std::string::npos || IsOldForm(name);
 }
 
 bool IsStaleTemporary(const DirectoryEntry& entry) {
+  if (!entry.is_file || !IsTemporary(entry.name)) return false;
+  if (std::abs(NowNs() - entry.mtime_ns) > kStaleNs) return true;
   const std::size_t mark = entry.name.rfind(kTemporaryMark);
-  if (mark == std::string::npos || !entry.is_file) return false;
-  if (entry.mtime_ns < NowNs() - kStaleNs) return true;
+  if (mark == std::string::npos) return false;
   const std::string rest = entry.name.substr(mark + kTemporaryMark.size());
   const std::string here = ProcessSpace() + "-";
   if (!rest.starts_with(here)) return false;
@@ -64,6 +81,16 @@ bool IsStaleTemporary(const DirectoryEntry& entry) {
     return false;
   }
   return pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+void SweepTemporariesOf(const Directory& folder, const std::string& name) {
+  const auto names = folder.Names();
+  if (!names.ok()) return;
+  for (const std::string& found : *names) {
+    if (!IsTemporary(found) || !found.starts_with(name)) continue;
+    const auto entry = folder.Stat(found);
+    if (entry.ok() && IsStaleTemporary(*entry)) (void)folder.Remove(found);
+  }
 }
 
 }  // namespace hearth

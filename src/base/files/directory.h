@@ -1,10 +1,9 @@
-// One open directory of the store and what the store does inside it. Every
-// name is a single path component and no link is ever followed, so that
-// nothing below the root can lead out of it.
+// One open directory and what is done inside it. Every name is a single path
+// component and no link is ever followed, so that nothing below the directory
+// can lead out of it.
 //
-// Errors  kNotFound: no such name. kInvalidArgument: a link, or not the kind
-//         of file that was asked for. kResourceFull: the disk is full.
-//         kIo: anything else the system refuses.
+// Errors  as system_error.h; kInvalidArgument also for what is not the kind of
+//         file that was asked for.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +13,9 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/files/file_ops.h"
+#include "base/files/system_error.h"
 #include "hearth/result.h"
-#include "store/files/file_ops.h"
 
 namespace hearth {
 
@@ -46,7 +46,10 @@ class PendingFile {
   Result<void> Fill(std::span<const ByteSpan> parts);
   Result<MappedFile> Map() const;  // REQUIRES: not published
   Result<void> Flush();            // its bytes are durable
-  Result<void> Publish();  // it has its name; durable after Directory::Sync
+  // It has its name; durable after Directory::Sync. May be tried again.
+  Result<void> Publish();
+  const std::string& name() const { return name_; }
+  const Directory& folder() const { return *directory_; }  // as Map
 
  private:
   friend class Directory;
@@ -75,6 +78,8 @@ class Directory {
   }
 
   Result<Directory> Sub(const std::string& name) const;
+  // The same directory once more.
+  Result<Directory> Again() const;
   // Sub, made (mode 0700, durably) when missing. With `made`, says so there
   // instead of flushing, and the caller must Sync.
   Result<Directory> MakeSub(const std::string& name,
@@ -102,6 +107,10 @@ class Directory {
   Result<void> RemoveSub(const std::string& name) const;  // an empty one
   Result<void> MoveTo(const std::string& name, const Directory& to,
                       const std::string& new_name) const;
+  // Gives its owner all rights to this directory, or to the directory `name` in
+  // it, where the system allows that.
+  void OpenToOwner() const;
+  void OpenToOwner(const std::string& name) const;
   // Sets the last use.
   Result<void> Touch(const std::string& name, std::int64_t stamp_ns) const;
   // Everything inside but "." and "..", sorted by name. A name that vanishes
@@ -111,8 +120,9 @@ class Directory {
   Result<std::vector<std::string>> Names() const;
   // When the file was made, in ns since 1970; 0 where the system does not say.
   std::int64_t BirthNs(const std::string& name) const;
-  // Opens `name` for the store's own lock and count, made when missing.
-  Result<int> OpenForUpdate(const std::string& name) const;
+  // Opens the regular file `name` for reading and writing in place, made when
+  // missing.
+  Result<UniqueFd> OpenForUpdate(const std::string& name) const;
   FileOps& ops() const { return *ops_; }
   const Vault* vault() const { return vault_; }
   // -1 when unknown.

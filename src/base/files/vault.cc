@@ -1,8 +1,8 @@
-#include "store/format/vault.h"
+#include "base/files/vault.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
+#include <openssl/params.h>
 #include <openssl/rand.h>
 #include <sys/stat.h>
 
@@ -10,10 +10,13 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <utility>
 
+#include "base/check.h"
 #include "base/file.h"
-#include "store/files/directory.h"
+#include "base/files/directory.h"
+#include "base/files/system_error.h"
 
 namespace hearth {
 namespace {
@@ -97,6 +100,15 @@ int HexValue(char c) {
   return -1;
 }
 
+Result<void> CheckSealedLength(ByteSpan sealed, const std::string& what) {
+  if (sealed.size() >= Vault::SealedBytes(0) &&
+      LoadLe<std::uint64_t>(sealed.data() + kPlainBytesAt) ==
+          sealed.size() - Vault::SealedBytes(0)) {
+    return {};
+  }
+  return {Code::kCorrupt, what + ": its length is not the one it states"};
+}
+
 bool KeyFromText(std::string_view text, Vault::Key& key) {
   if (text.size() == key.size()) {
     std::memcpy(key.data(), text.data(), key.size());
@@ -143,14 +155,31 @@ Vault::Vault(const Key& key) : key_(key) {
 
 Vault::~Vault() { OPENSSL_cleanse(key_.data(), key_.size()); }
 
-Digest Vault::Derive(std::string_view purpose, ByteSpan salt) const {
-  std::vector<std::byte> message(AsBytes(purpose).begin(),
-                                 AsBytes(purpose).end());
-  message.insert(message.end(), salt.begin(), salt.end());
+Digest Vault::Mac(std::string_view purpose,
+                  std::span<const ByteSpan> parts) const {
+  const std::unique_ptr<EVP_MAC, void (*)(EVP_MAC*)> kind(
+      EVP_MAC_fetch(nullptr, "HMAC", nullptr), EVP_MAC_free);
+  HEARTH_CHECK(kind != nullptr);
+  const std::unique_ptr<EVP_MAC_CTX, void (*)(EVP_MAC_CTX*)> context(
+      EVP_MAC_CTX_new(kind.get()), EVP_MAC_CTX_free);
+  HEARTH_CHECK(context != nullptr);
+  char digest[] = "SHA256";
+  const OSSL_PARAM parameters[] = {
+      OSSL_PARAM_construct_utf8_string("digest", digest, 0),
+      OSSL_PARAM_construct_end()};
   Digest out;
-  unsigned int n = 0;
-  HMAC(EVP_sha256(), key_.data(), static_cast<int>(key_.size()),
-       Bytes(message.data()), message.size(), out.bytes.data(), &n);
+  std::size_t n = 0;
+  bool ok =
+      EVP_MAC_init(context.get(), key_.data(), key_.size(), parameters) == 1 &&
+      EVP_MAC_update(context.get(), Bytes(AsBytes(purpose).data()),
+                     purpose.size()) == 1;
+  for (const ByteSpan part : parts) {
+    ok = ok &&
+         EVP_MAC_update(context.get(), Bytes(part.data()), part.size()) == 1;
+  }
+  ok = ok && EVP_MAC_final(context.get(), out.bytes.data(), &n,
+                           out.bytes.size()) == 1;
+  HEARTH_CHECK(ok && n == out.bytes.size());
   return out;
 }
 
@@ -193,11 +222,7 @@ Result<FileBytes> Vault::Open(ByteSpan sealed, const std::string& what) const {
   if (LoadLe<std::uint32_t>(p + kVersionAt) != kSealedVersion) {
     return {Code::kIncompatible, what + ": another version of encryption"};
   }
-  if (sealed.size() < SealedBytes(0) ||
-      LoadLe<std::uint64_t>(p + kPlainBytesAt) !=
-          sealed.size() - SealedBytes(0)) {
-    return {Code::kCorrupt, what + ": its length is not the one it states"};
-  }
+  HEARTH_TRY(CheckSealedLength(sealed, what));
   const std::size_t n = sealed.size() - SealedBytes(0);
   const std::size_t room = (n / kPageBytes + 1) * kPageBytes;
   std::shared_ptr<std::byte> plain(
@@ -227,7 +252,7 @@ Result<void> CheckKey(ByteSpan start, const Vault* vault,
   if (vault == nullptr) {
     if (!LooksSealed(start)) return {};
     return {Code::kIncompatible,
-            what + ": encrypted; give its key with --cache-key-file"};
+            what + ": encrypted, and its key was not given"};
   }
   if (!LooksSealed(start)) {
     return {Code::kIncompatible,
@@ -243,22 +268,29 @@ Result<void> CheckKey(ByteSpan start, const Vault* vault,
   return {};
 }
 
-Result<FileBytes> ReadStored(MappedFile mapped, const Vault* vault) {
+Result<FileBytes> ReadStored(MappedFile mapped, const Vault* vault,
+                             std::uint64_t bytes_max) {
+  const ByteSpan bytes = mapped.bytes();
+  const std::string& what = mapped.path();
+  const std::uint64_t length_max =
+      vault == nullptr ? bytes_max : Vault::SealedBytes(bytes_max);
+  if (bytes.size() > length_max) {
+    return {Code::kCorrupt, what + ": longer than such a file can be"};
+  }
+  HEARTH_TRY(
+      PopulateMapped(bytes.first(std::min(bytes.size(), kPageBytes)), what));
+  HEARTH_TRY(CheckKey(bytes, vault, what));
+  if (vault != nullptr) HEARTH_TRY(CheckSealedLength(bytes, what));
   HEARTH_TRY(mapped.Populate());
-  HEARTH_TRY(CheckKey(mapped.bytes(), vault, mapped.path()));
-  if (vault != nullptr) return vault->Open(mapped.bytes(), mapped.path());
+  if (vault != nullptr) return vault->Open(bytes, what);
   auto file = std::make_shared<const MappedFile>(std::move(mapped));
   return FileBytes{file->bytes(), file};
 }
 
-Result<FileBytes> ReadStored(const Directory& folder, const std::string& name) {
+Result<FileBytes> ReadStored(const Directory& folder, const std::string& name,
+                             std::uint64_t bytes_max) {
   HEARTH_ASSIGN(MappedFile mapped, folder.Map(name));
-  return ReadStored(std::move(mapped), folder.vault());
-}
-
-Result<FileBytes> ReadStored(const std::string& path, const Vault* vault) {
-  HEARTH_ASSIGN(MappedFile mapped, MappedFile::Open(path));
-  return ReadStored(std::move(mapped), vault);
+  return ReadStored(std::move(mapped), folder.vault(), bytes_max);
 }
 
 Result<std::vector<ByteSpan>> ForDisk(const Vault* vault,

@@ -1,12 +1,46 @@
-#include "store/files/file_ops.h"
+#include "base/files/file_ops.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 
 namespace hearth {
+namespace {
+
+// A limit on the length of files (RLIMIT_FSIZE) is an error like a full disk.
+// The signal that comes with it, which would end the program, goes to the
+// thread that writes: it is held back and taken away.
+class NoFileSizeSignal {
+ public:
+  NoFileSizeSignal() {
+    ::sigemptyset(&signal_);
+    ::sigaddset(&signal_, SIGXFSZ);
+    blocked_ = ::pthread_sigmask(SIG_BLOCK, &signal_, &before_) == 0;
+  }
+  ~NoFileSizeSignal() {
+    if (!blocked_) return;
+    const int number = errno;
+    const struct timespec now = {};
+    if (::sigismember(&before_, SIGXFSZ) == 0) {
+      while (::sigtimedwait(&signal_, nullptr, &now) == SIGXFSZ) {
+      }
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = number;
+  }
+  NoFileSizeSignal(const NoFileSizeSignal&) = delete;
+  NoFileSizeSignal& operator=(const NoFileSizeSignal&) = delete;
+
+ private:
+  sigset_t signal_ = {}, before_ = {};
+  bool blocked_;
+};
+
+}  // namespace
 
 int FileOps::OpenAt(int directory, const char* name, int flags, mode_t mode) {
   return ::openat(directory, name, flags, mode);
@@ -17,6 +51,7 @@ ssize_t FileOps::Read(int fd, void* to, std::size_t n) {
 }
 
 ssize_t FileOps::Write(int fd, const void* from, std::size_t n) {
+  const NoFileSizeSignal guard;
   return ::write(fd, from, n);
 }
 
@@ -50,7 +85,10 @@ int FileOps::TouchAt(int directory, const char* name, long long stamp_ns) {
   return ::utimensat(directory, name, times, AT_SYMLINK_NOFOLLOW);
 }
 
-int FileOps::Truncate(int fd, off_t size) { return ::ftruncate(fd, size); }
+int FileOps::Truncate(int fd, off_t size) {
+  const NoFileSizeSignal guard;
+  return ::ftruncate(fd, size);
+}
 
 long long FileOps::FreeBytes(int fd) {
   struct statvfs st;

@@ -5,17 +5,23 @@
 
 #include <string>
 
-#include "store/files/directory.h"
+#include "base/files/directory.h"
 
 namespace hearth {
 
 // A new one for `name`; no two calls of any process give the same.
 std::string TemporaryName(const std::string& name);
 
+// Also of the form `<name>.tmp.<process id>.<number>`, which versions before
+// 0.2 made.
 bool IsTemporary(const std::string& name);
 
 // Whether a temporary file's writer cannot finish it any more: its process is
-// gone, or the file is older than an hour.
+// gone, or the file's time is more than an hour away.
 bool IsStaleTemporary(const DirectoryEntry& entry);
+
+// Removes what writers of the file `name` (empty: of any file) that cannot
+// finish any more left in this one folder.
+void SweepTemporariesOf(const Directory& folder, const std::string& name);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-#include "store/files/directory.h"
+#include "base/files/directory.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,37 +12,10 @@
 #include <utility>
 
 #include "base/check.h"
-#include "store/files/temporary_name.h"
+#include "base/files/temporary_name.h"
 
 namespace hearth {
 namespace {
-
-Error SystemError(int number, const std::string& what) {
-  Code code = Code::kIo;
-  if (number == ENOENT) code = Code::kNotFound;
-  if (number == ELOOP || number == ENOTDIR) code = Code::kInvalidArgument;
-  if (number == ENOSPC || number == EDQUOT || number == EFBIG) {
-    code = Code::kResourceFull;
-  }
-  const std::string words = code == Code::kInvalidArgument
-                                ? "a link or another kind of file than expected"
-                                : ErrnoText(number);
-  return {code, what + ": " + words};
-}
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 DirectoryEntry EntryOf(std::string name, const struct stat& st) {
   DirectoryEntry entry;
@@ -118,8 +91,28 @@ Result<Directory> Directory::Sub(const std::string& name) const {
   HEARTH_CHECK(IsOneComponent(name));
   const int fd = ops_->OpenAt(
       fd_, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
-  if (fd < 0) return SystemError(errno, PathOf(name));
+  if (fd < 0) {
+    // The name itself: there is no path that could lead through a file.
+    if (errno == ENOTDIR) return WrongKindError(PathOf(name));
+    return SystemError(errno, PathOf(name));
+  }
   return Directory(ops_, fd, PathOf(name), vault_);
+}
+
+Result<Directory> Directory::Again() const {
+  const int fd = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) return SystemError(errno, path_);
+  return Directory(ops_, fd, path_, vault_);
+}
+
+void Directory::OpenToOwner() const { (void)::fchmod(fd_, 0700); }
+
+void Directory::OpenToOwner(const std::string& name) const {
+  HEARTH_CHECK(IsOneComponent(name));
+  const auto entry = Stat(name);
+  if (entry.ok() && entry->is_directory) {
+    (void)::fchmodat(fd_, name.c_str(), 0700, 0);
+  }
 }
 
 Result<Directory> Directory::MakeSub(const std::string& name,
@@ -143,7 +136,7 @@ Result<Directory> Directory::MakeSub(const std::string& name,
 
 Result<MappedFile> Directory::Map(const std::string& name) const {
   HEARTH_CHECK(IsOneComponent(name));
-  const Descriptor fd(ops_->OpenAt(
+  const UniqueFd fd(ops_->OpenAt(
       fd_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0));
   if (fd.get() < 0) return SystemError(errno, PathOf(name));
   return MappedFile::FromDescriptor(fd.get(), PathOf(name));
@@ -152,12 +145,12 @@ Result<MappedFile> Directory::Map(const std::string& name) const {
 Result<std::vector<std::byte>> Directory::ReadStart(
     const std::string& name, std::size_t size_max) const {
   HEARTH_CHECK(IsOneComponent(name));
-  const Descriptor fd(ops_->OpenAt(
+  const UniqueFd fd(ops_->OpenAt(
       fd_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0));
   if (fd.get() < 0) return SystemError(errno, PathOf(name));
   struct stat st;
   if (::fstat(fd.get(), &st) != 0) return SystemError(errno, PathOf(name));
-  if (!S_ISREG(st.st_mode)) return SystemError(ELOOP, PathOf(name));
+  if (!S_ISREG(st.st_mode)) return WrongKindError(PathOf(name));
   std::vector<std::byte> bytes(
       std::min(size_max, static_cast<std::size_t>(st.st_size)));
   std::size_t n_read = 0;
@@ -200,8 +193,11 @@ Result<PendingFile> Directory::Create(const std::string& name,
 }
 
 Result<void> Directory::Sync() const {
-  if (ops_->Fsync(fd_) != 0) return SystemError(errno, path_);
-  return {};
+  if (ops_->Fsync(fd_) == 0) return {};
+  // Some file systems have no flush for directories: their names are as durable
+  // as they ever get.
+  if (errno == EINVAL || errno == ENOTSUP) return {};
+  return SystemError(errno, path_);
 }
 
 Result<void> Directory::Write(const std::string& name,
@@ -344,10 +340,18 @@ std::int64_t Directory::BirthNs(const std::string& name) const {
          st.stx_btime.tv_nsec;
 }
 
-Result<int> Directory::OpenForUpdate(const std::string& name) const {
-  const int fd = ops_->OpenAt(fd_, name.c_str(),
-                              O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (fd < 0) return SystemError(errno, PathOf(name));
+Result<UniqueFd> Directory::OpenForUpdate(const std::string& name) const {
+  HEARTH_CHECK(IsOneComponent(name));
+  UniqueFd fd(ops_->OpenAt(
+      fd_, name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+      0600));
+  if (fd.get() < 0) {
+    if (errno == EISDIR || errno == ENXIO) return WrongKindError(PathOf(name));
+    return SystemError(errno, PathOf(name));
+  }
+  struct stat st;
+  if (::fstat(fd.get(), &st) != 0) return SystemError(errno, PathOf(name));
+  if (!S_ISREG(st.st_mode)) return WrongKindError(PathOf(name));
   return fd;
 }
 

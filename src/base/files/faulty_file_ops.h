@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "store/files/file_ops.h"
+#include "base/files/file_ops.h"
 
 namespace hearth {
 

@@ -1,4 +1,4 @@
-#include "store/format/vault.h"
+#include "base/files/vault.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

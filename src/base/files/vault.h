@@ -1,5 +1,6 @@
-// Encryption at rest: whole files sealed with AES-256-GCM under a key that a
-// key file holds. File format: docs/formats/sealed.md.
+// What a key file's key is for. Encryption at rest: whole files sealed with
+// AES-256-GCM. Authentication: a MAC over bytes that others can write to.
+// File format: docs/formats/sealed.md.
 //
 // A sealed file is read, decrypted and authenticated as a whole before a byte
 // of it is used; it cannot be mapped.
@@ -15,6 +16,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -57,8 +59,14 @@ class Vault {
   Result<std::vector<std::byte>> Seal(std::span<const ByteSpan> parts) const;
   Result<FileBytes> Open(ByteSpan sealed, const std::string& what) const;
 
+  // HMAC-SHA256 of the parts, for bytes that need not be secret but must come
+  // from somebody who has the key. `purpose` keeps kinds of them apart.
+  Digest Mac(std::string_view purpose, std::span<const ByteSpan> parts) const;
+
  private:
-  Digest Derive(std::string_view purpose, ByteSpan salt) const;
+  Digest Derive(std::string_view purpose, ByteSpan salt) const {
+    return Mac(purpose, std::span(&salt, 1));
+  }
 
   Key key_;
   Digest key_id_, name_key_;
@@ -70,11 +78,13 @@ bool LooksSealed(ByteSpan start);
 Result<void> CheckKey(ByteSpan start, const Vault* vault,
                       const std::string& what);
 
-// The plain bytes of a file of the store: mapped without a vault, decrypted
-// with one.
-Result<FileBytes> ReadStored(const Directory& folder, const std::string& name);
-Result<FileBytes> ReadStored(const std::string& path, const Vault* vault);
-Result<FileBytes> ReadStored(MappedFile mapped, const Vault* vault);
+// The plain bytes of a file: mapped without a vault, decrypted with one. What
+// holds more than `bytes_max` is kCorrupt, and so is a sealed file whose header
+// states another length; neither is read further than its first page.
+Result<FileBytes> ReadStored(const Directory& folder, const std::string& name,
+                             std::uint64_t bytes_max);
+Result<FileBytes> ReadStored(MappedFile mapped, const Vault* vault,
+                             std::uint64_t bytes_max);
 
 // A file's parts as they go to the disk: themselves without a vault, sealed
 // into `buffer` with one. The result points into `parts`' bytes or into

@@ -1,0 +1,55 @@
+// KvStore over one file: it holds the blocks of
+// the prompt saved last, so that no directory is needed.
+//
+// The file is written whole each time. While a long prompt still grows it is
+// written when there is as much to add as it holds already, so that all these
+// writes together are at most as long as twice the last one.
+//
+// Threads  every call may be made from any thread.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "store/bundle/bundle_file.h"
+#include "store/kv_store.h"
+
+namespace hearth {
+
+class BundleStore final : public KvStore {
+ public:
+  BundleStore(std::string path, const StoreOptions& options);
+
+  StoreMatch Lookup(const BlockChain& prompt, const KvSpec& spec,
+                    std::size_t first_block) override;
+  int CountStored(const BlockChain& prompt, std::size_t first_block) override;
+  std::vector<std::vector<std::int32_t>> RecentPrompts(
+      const KvIdentity& identity, std::size_t n_max,
+      const WantedPrompt& wanted) override;
+  Result<void> SaveBlocks(const BlockChain& prompt, const KvSpec& spec,
+                          std::size_t first_block,
+                          std::span<const ByteSpan> payloads) override;
+  Result<void> SaveManifest(const BlockChain& prompt, const KvSpec& spec,
+                            const std::string& preview) override;
+  void GiveUp() override { stop_ = true; }
+
+ private:
+  // The prompt's blocks, from memory and from the file as it is, as a new file.
+  Result<void> WriteFile(const BlockChain& prompt, const KvSpec& spec);
+
+  const std::string path_;
+  const StoreOptions options_;
+  FileOps& ops_;
+  std::atomic<bool> stop_{false};
+  std::mutex mutex_;  // guards what follows; held while the file is written
+  // Blocks that the file does not hold yet.
+  std::unordered_map<Digest, std::vector<std::byte>> pending_;
+  std::uint64_t pending_bytes_ = 0;
+  std::uint64_t file_bytes_ = 0;  // of the blocks that were written last
+};
+
+}  // namespace hearth
