@@ -170,6 +170,12 @@ class Chat {
       return;
     }
     const auto saved = conversation_.Save(path);
+    if (!saved.ok() && saved.error().code == Code::kInvalidArgument) {
+      Note(path +
+           ": exists and is no conversation, or is no file; choose another "
+           "name");
+      return;
+    }
     Report(saved, "saved to " + path);
   }
 
