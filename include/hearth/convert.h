@@ -31,15 +31,19 @@ struct ConvertReport {
   std::size_t n_tensors = 0;
 };
 
-// Writes any loadable model as GGUF with its matrices in `type`: "Q8_0",
-// "Q4_0", "Q4_K" or "Q6_K".
-//   - The token embedding and the output matrix: Q8_0 for Q8_0, else Q6_K.
+// Writes any loadable model as GGUF in another number format. `type`, in any
+// case: F32, F16, BF16, Q8_0, Q6_K, Q5_K_M, Q5_K_S, Q5_1, Q5_0, Q4_K_M, Q4_K_S,
+// IQ4_NL, IQ4_XS, Q4_1, Q4_0, Q3_K_L, Q3_K_M, Q3_K_S, Q2_K. Q3_K, Q4_K and Q5_K
+// are the M mixtures.
+//   - Most matrices get the format that the name begins with, those that matter
+//     more wider ones: docs/convert.md.
 //   - Vectors, positions and routers of experts stay as they are.
-//   - Rows that do not fit a type's blocks: Q4_K becomes Q5_0, Q6_K becomes
-//     Q8_0; rows of no whole 32 values stay as they are. Each is noted.
+//   - Rows that do not fit a format's blocks get the nearest that fits; rows of
+//     no whole 32 values stay as they are. Each is noted.
 // kInvalidArgument for another type, and for weights that are not finite or
-// beyond what f16 scales can express; kUnsupported, by name, for a model that
-// GGUF cannot express.
+// beyond what the format can express; kUnsupported, by name, for a model that
+// GGUF cannot express. Uses all processors; the bytes do not depend on how many
+// there are.
 Result<ConvertReport> QuantizeModel(const std::string& in,
                                     const std::string& out,
                                     std::string_view type,

@@ -1,9 +1,10 @@
-// Rows of floats into GGUF's block formats: Q8_0, Q4_0, Q5_0, Q4_K and Q6_K.
+// Rows of floats into GGUF's number formats: F32, F16, BF16, Q4_0, Q4_1, Q5_0,
+// Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL and IQ4_XS.
 //
-// The same bytes on every machine: plain binary32 arithmetic in a fixed order.
-// Q8_0, Q4_0 and Q5_0 round as GGUF's reference quantiser does. For the K
-// formats the format leaves the choice of scales open; ours searches a few
-// candidates and takes the one of least weighted squared error.
+// The same bytes on every machine: plain arithmetic in a fixed order. Q4_0 to
+// Q8_0 round as GGUF's reference quantiser does. For the others the format
+// leaves the choice of scales open; ours searches a few candidates and takes
+// the one of least weighted squared error (tensor/quantize/).
 #pragma once
 
 #include <cstddef>
@@ -16,8 +17,13 @@ namespace hearth {
 // Whether QuantizeRow knows the format.
 bool CanQuantize(DType dtype);
 
-// Writes BytesOf(dtype, n) bytes. REQUIRES: CanQuantize(dtype), n a multiple of
-// the block, values finite and no larger than an f16 holds.
+// The largest magnitude that the format is for: what F16, BF16 or F32 holds,
+// and for block formats, whose scales are F16, what that holds.
+float LargestIn(DType dtype);
+
+// Writes BytesOf(dtype, n) bytes. Larger values than LargestIn become the
+// largest ones. REQUIRES: CanQuantize(dtype), n a multiple of the block, finite
+// values.
 void QuantizeRow(DType dtype, const float* x, std::int64_t n, std::byte* out);
 
 }  // namespace hearth
