@@ -182,8 +182,10 @@ StoreMatch PromptCache::Lookup(const KvSpec& spec,
 
 StoreMatch PromptCache::MapStored(const KvSpec& spec,
                                   std::span<const std::int32_t> tokens) {
-  return store_ == nullptr ? StoreMatch()
-                           : store_->Lookup(BlockChain(identity_, tokens, spec.block_tokens), spec);
+  return store_ == nullptr
+             ? StoreMatch()
+             : store_->Lookup(BlockChain(identity_, tokens, spec.block_tokens),
+                              spec);
 }
 
 void PromptCache::NotePrefill(int n_tokens, double ms) {
