@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/stopwatch.h"
-#include "store/format/kv_identity.h"
+#include "cache/block_chain.h"
 
 namespace hearth {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/format/kv_identity.h"
+#include "cache/block_chain.h"
 
 namespace hearth {
 
