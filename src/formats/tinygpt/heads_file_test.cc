@@ -135,7 +135,8 @@ TEST(DraftHeads, GuessesAreTheFormulasArgmax) {
   const auto medusa = ParseDraftHeads(medusa_bytes, "m", config);
   ASSERT_TRUE(medusa.ok());
   std::vector<std::int32_t> got, want;
-  DraftHeadsRunner(*medusa, base, pool).Guess(hidden, 1, 9, got);
+  ASSERT_TRUE(
+      DraftHeadsRunner(*medusa, base, pool).Guess(hidden, 1, 9, got).ok());
   for (const std::string k : {"0", "1"}) {
     auto state = times("heads." + k + ".res.weight", 3, h);
     for (std::size_t i = 0; i < 3; ++i) {
@@ -152,7 +153,8 @@ TEST(DraftHeads, GuessesAreTheFormulasArgmax) {
   ASSERT_TRUE(eagle.ok());
   got.clear();
   want.clear();
-  DraftHeadsRunner(*eagle, base, pool).Guess(hidden, 1, 3, got);
+  ASSERT_TRUE(
+      DraftHeadsRunner(*eagle, base, pool).Guess(hidden, 1, 3, got).ok());
   std::vector<double> state = h;
   std::int32_t token = 1;
   for (int step = 0; step < 3; ++step) {
