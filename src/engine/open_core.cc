@@ -123,8 +123,8 @@ Result<std::shared_ptr<EngineCore>> OpenCore(const EngineOptions& options,
   const bool has_cache = core.prompt_cache != nullptr;
   HEARTH_ASSIGN(
       core.tokenizer,
-      MakeTokenizerCached(core.model,
-                          has_cache ? core.prompt_cache->side_files() : nullptr));
+      MakeTokenizerCached(
+          core.model, has_cache ? core.prompt_cache->side_files() : nullptr));
   ModelConfig& config = core.model.config;
   HEARTH_TRY(SetStreaming(options, config));
   HEARTH_ASSIGN(core.kv, KvPlan::Make(options, config, has_cache,

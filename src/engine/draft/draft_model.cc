@@ -146,8 +146,9 @@ EngineOptions OptionsOfDraft(const EngineOptions& of_target) {
                draft_tokens, verify_model, prompt_cache_dir, prompt_cache_file,
                cache_namespace, cache_disk_budget_bytes,
                cache_free_reserve_bytes, cache_remote, cache_remote_deadline_ms,
-               cache_remote_key_file, cache_remote_trusted, cache_key_file, cache_verify, cache_previews, cache_always,
-               cache_by_text] = of_target;
+               cache_remote_key_file, cache_remote_trusted, cache_key_file,
+               cache_verify, cache_previews, cache_always, cache_by_text] =
+      of_target;
   EngineOptions options{.model_path = draft,
                         .n_threads = n_threads,
                         .n_threads_prefill = n_threads_prefill,

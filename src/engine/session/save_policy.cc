@@ -48,8 +48,7 @@ void SavePolicy::AfterStep(History& history) {
 
 void SavePolicy::KeepUnsaved(History& history) const {
   const int n_tokens = history.n_tokens();
-  history.kv().SetReleasable(
-      std::max(n_stored_, n_tokens - kUnsavedTokensMax));
+  history.kv().SetReleasable(std::max(n_stored_, n_tokens - kUnsavedTokensMax));
 }
 
 int SavePolicy::SavableTokens(const KvSequence& kv, int n_tokens) const {
