@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "chat/ordered_json.h"
 #include "hearth/chat.h"
 #include "testing/model_paths.h"
 #include "testing/temp_dir.h"
@@ -139,11 +140,53 @@ TEST(Conversation, DamagedOrForeignFilesAreRefusedAndChangeNothing) {
   const std::string path = dir.path() + "/bad.json";
   for (const char* text :
        {"", "[]", "{\"hearth_conversation\":1}", "nonsense",
-        "{\"hearth_conversation\":1,\"messages\":[],\"ids\":[99999],"
+        "{\"hearth_conversation\":1,\"messages\":[7],\"ids\":[1],"
         "\"prompt\":\"\",\"answer\":\"\",\"turns\":1}"}) {
     std::ofstream(path) << text;
     EXPECT_FALSE(talk->Load(path).ok()) << text;
     EXPECT_EQ(talk->n_turns(), 1);
+  }
+}
+
+// A file of another vocabulary of the same size, of another template, and of
+// the time when files did not say: the messages go on, the ids do not.
+TEST(Conversation, IdsOfAnotherVocabularyAreNeverUsed) {
+  TempDir dir;
+  const std::string path = dir.path() + "/talk.json";
+  const ConversationOptions options{.template_path = WriteTemplate(dir)};
+  auto engine = OpenEngine("");
+  auto first = *OpenConversation(*engine, options);
+  ASSERT_TRUE(first->Turn("Hello.", kGreedy, nullptr, nullptr).ok());
+  ASSERT_TRUE(first->Save(path).ok());
+  const OrderedJson saved = OrderedJson::parse(ReadTextFile(path).value());
+  const auto go_on = [&](const OrderedJson& file) {
+    std::ofstream(path) << file.dump();
+    auto talk = *OpenConversation(*engine, options);
+    const auto loaded = talk->Load(path);
+    EXPECT_TRUE(loaded.ok()) << loaded.error().message;
+    EXPECT_EQ(talk->n_turns(), 1);
+    const auto turn = talk->Turn("More.", kGreedy, nullptr, nullptr);
+    EXPECT_TRUE(turn.ok());
+    return *turn;
+  };
+  const auto changed = [&](const char* key, const OrderedJson& value) {
+    OrderedJson file = saved;
+    file[key] = value;
+    return file;
+  };
+  OrderedJson old = changed("hearth_conversation", 1);
+  old.erase("tokenizer");
+  old.erase("template");
+  const std::string want = go_on(old).generate.text;
+  EXPECT_TRUE(go_on(saved).sync.warnings.empty());
+  for (OrderedJson file :
+       {changed("tokenizer", "00"), changed("template", "00"), old}) {
+    // Ids that would spell something else, if they were used.
+    for (OrderedJson& id : file["ids"]) id = 100;
+    const TurnReport turn = go_on(file);
+    EXPECT_EQ(turn.generate.text, want);
+    ASSERT_EQ(turn.sync.warnings.size(), 1u);
+    EXPECT_NE(turn.sync.warnings[0].find("encoded again"), std::string::npos);
   }
 }
 

@@ -66,8 +66,10 @@ class Conversation {
   // Other template variables from the next turn on, as in the options.
   virtual Result<void> SetKwargs(const std::string& kwargs_json) = 0;
   // Messages and token ids as a JSON file, and back. Save: an existing file is
-  // replaced when it is a conversation, else kInvalidArgument. Load:
-  // kIncompatible for a conversation of another model's vocabulary.
+  // replaced when it is a conversation, else kInvalidArgument. Load: where the
+  // ids are not of this model's vocabulary or template, the text is encoded
+  // again, and the next turn's sync.warnings say so. After an error the
+  // conversation is as before.
   virtual Result<void> Save(const std::string& path) const = 0;
   virtual Result<void> Load(const std::string& path) = 0;
   virtual int n_turns() const = 0;

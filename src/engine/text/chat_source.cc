@@ -6,7 +6,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "formats/gguf/gguf.h"
+#include "engine/text/chat_templates.h"
+#include "formats/huggingface/python_json.h"
 
 namespace hearth {
 namespace {
@@ -43,24 +44,7 @@ Result<Json> ReadTokenizerConfig(const std::string& directory) {
     if (text.error().code == Code::kNotFound) return Json();
     return text.error();
   }
-  return ParseJson(*text, path);
-}
-
-// "chat_template": a text, or a list of {"name", "template"}.
-std::optional<std::string> TemplateText(const Json& config) {
-  const Json* value = JsonFind(config, "chat_template");
-  if (value == nullptr) return std::nullopt;
-  if (value->is_string()) return value->get<std::string>();
-  if (!value->is_array()) return std::nullopt;
-  for (const Json& item : *value) {
-    const Json* name = JsonFind(item, "name");
-    const Json* text = JsonFind(item, "template");
-    if (name != nullptr && *name == "default" && text != nullptr &&
-        text->is_string()) {
-      return text->get<std::string>();
-    }
-  }
-  return std::nullopt;
+  return ParsePythonJson(*text, path);
 }
 
 Result<ChatSource> Parsed(std::string source, std::string name,
@@ -80,29 +64,21 @@ constexpr const char* kPlainTurns =
 }  // namespace
 
 Result<ChatSource> FindChatSource(const LoadedModel& model,
-                                  const Tokenizer& tokenizer) {
+                                  const Tokenizer& tokenizer, bool with_tools) {
   RenderOptions options;
   options.bos_token = PieceOf(tokenizer, tokenizer.bos_id());
   options.eos_token = PieceOf(tokenizer, tokenizer.eos_id());
-  if (model.tokenizer_source == TokenizerSource::kGguf) {
-    HEARTH_ASSIGN(const std::string_view text,
-                  model.gguf->Text("tokenizer.chat_template", ""));
-    if (!text.empty()) {
-      return Parsed(std::string(text), model.path, std::move(options));
-    }
-  } else if (model.tokenizer_source == TokenizerSource::kDirectory) {
+  if (model.tokenizer_source == TokenizerSource::kDirectory) {
     HEARTH_ASSIGN(const Json config, ReadTokenizerConfig(model.tokenizer_dir));
     if (config.is_object()) FillTokens(config, options);
-    const std::string file = model.tokenizer_dir + "/chat_template.jinja";
-    auto text = ReadTextFile(file, kConfigBytesMax);
-    if (text.ok()) return Parsed(std::move(*text), file, std::move(options));
-    if (text.error().code != Code::kNotFound) return text.error();
-    if (auto inside = TemplateText(config); inside.has_value()) {
-      return Parsed(std::move(*inside),
-                    model.tokenizer_dir + "/tokenizer_config.json",
-                    std::move(options));
-    }
-  } else if (model.files.empty()) {
+  }
+  HEARTH_ASSIGN(const auto templates, ReadChatTemplates(model));
+  HEARTH_ASSIGN(const NamedTemplate* found,
+                PickChatTemplate(templates, with_tools, model.path));
+  if (found != nullptr) {
+    return Parsed(found->text, found->where, std::move(options));
+  }
+  if (model.files.empty()) {
     HEARTH_ASSIGN(ChatSource plain,
                   Parsed(kPlainTurns, "embedded template", std::move(options)));
     plain.stop_text = "\n";

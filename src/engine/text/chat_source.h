@@ -16,11 +16,10 @@ struct ChatSource {
   std::string stop_text;  // ends an answer where no token does; mostly empty
 };
 
-// kNotFound when the model has none. Sources, in order: GGUF
-// tokenizer.chat_template; chat_template.jinja; chat_template of
-// tokenizer_config.json (of several, the one named "default").
+// The model's own template (chat_templates.h says which); `with_tools`: for a
+// conversation that offers tools. kNotFound when the model has none.
 Result<ChatSource> FindChatSource(const LoadedModel& model,
-                                  const Tokenizer& tokenizer);
+                                  const Tokenizer& tokenizer, bool with_tools);
 
 // A template file on its own, with the token texts of a tokenizer_config.json
 // beside it when there is one.

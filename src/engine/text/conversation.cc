@@ -1,10 +1,13 @@
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/output.h"
 #include "engine/engine_core.h"
 #include "engine/text/chat_source.h"
+#include "engine/text/conversation_file.h"
 #include "engine/text/tokenizer_factory.h"
 #include "formats/loader.h"
 #include "hearth/chat.h"
@@ -15,7 +18,8 @@ namespace {
 Result<ChatSource> SourceFor(const EngineCore& core,
                              const ConversationOptions& options) {
   auto source = options.template_path.empty()
-                    ? FindChatSource(core.model, *core.tokenizer)
+                    ? FindChatSource(core.model, *core.tokenizer,
+                                     /*with_tools=*/false)
                     : ReadChatSource(options.template_path);
   if (!source.ok()) return source;
   if (!options.kwargs_json.empty()) {
@@ -67,7 +71,11 @@ class ConversationImpl final : public Conversation {
         session_(std::move(session)),
         source_(std::move(source)),
         options_(std::move(options)),
-        messages_(FirstMessages(options_)) {}
+        messages_(FirstMessages(options_)) {
+    if (std::string note = TokenizerWarning(core_->model); !note.empty()) {
+      notes_.push_back(std::move(note));
+    }
+  }
 
   Result<TurnReport> Turn(const std::string& user,
                           const GenerateOptions& options,
@@ -80,6 +88,8 @@ class ConversationImpl final : public Conversation {
     HEARTH_ASSIGN(std::vector<std::int32_t> ids, IdsOf(prompt));
     TurnReport report;
     HEARTH_ASSIGN(report.sync, session_->Sync(ids, progress));
+    report.sync.warnings.insert(report.sync.warnings.end(), notes_.begin(),
+                                notes_.end());
     GenerateOptions until_turn_ends = options;
     if (until_turn_ends.stop_texts.empty() && !source_.stop_text.empty()) {
       until_turn_ends.stop_texts = {source_.stop_text};
@@ -101,6 +111,7 @@ class ConversationImpl final : public Conversation {
                 report.generate.token_ids.end());
     if (report.generate.end_id >= 0) ids_.push_back(report.generate.end_id);
     ++n_turns_;
+    notes_.clear();
     return report;
   }
 
@@ -155,50 +166,58 @@ class ConversationImpl final : public Conversation {
   }
 
   Result<void> Save(const std::string& path) const override {
-    const OrderedJson json = {{"hearth_conversation", 1},
-                              {"vocab_size", core_->model.config.vocab_size},
-                              {"messages", messages_},
-                              {"prompt", prompt_},
-                              {"answer", answer_},
-                              {"ids", ids_},
-                              {"turns", n_turns_}};
-    const std::string text =
-        json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
-    return WriteOutput(path, ConversationRule(), text);
+    const SavedConversation saved = {.messages = messages_,
+                                     .prompt = prompt_,
+                                     .answer = answer_,
+                                     .ids = ids_,
+                                     .n_turns = n_turns_,
+                                     .tokenizer = TokenizerDigest(),
+                                     .chat_template = TemplateDigest()};
+    return WriteOutput(path, ConversationRule(), ConversationText(saved));
   }
 
   Result<void> Load(const std::string& path) override {
     HEARTH_ASSIGN(const std::string text, ReadTextFile(path));
-    HEARTH_ASSIGN(const OrderedJson json, ParseOrderedJson(text, path));
-    const bool whole =
-        json.is_object() && json.contains("hearth_conversation") &&
-        json.contains("messages") && json["messages"].is_array() &&
-        json.contains("ids") && json["ids"].is_array() &&
-        json.value("prompt", OrderedJson()).is_string() &&
-        json.value("answer", OrderedJson()).is_string() &&
-        json.value("turns", OrderedJson()).is_number_integer();
-    if (!whole) return {Code::kCorrupt, path + ": not a saved conversation"};
-    std::vector<std::int32_t> ids;
-    for (const OrderedJson& id : json["ids"]) {
-      if (!id.is_number_integer() || id < 0 ||
-          id >= core_->model.config.vocab_size) {
-        return {Code::kIncompatible,
-                path + ": its tokens are not of this model's vocabulary"};
-      }
-      ids.push_back(id.get<std::int32_t>());
+    HEARTH_ASSIGN(SavedConversation saved, ParseConversation(text, path));
+    messages_ = std::move(saved.messages);
+    n_turns_ = saved.n_turns;
+    ReadAnew();
+    if (const std::string why = ForeignBy(saved); !why.empty()) {
+      notes_.push_back(path + ": " + why + "; its text is encoded again");
+      return {};
     }
-    messages_ = json["messages"];
-    prompt_ = json["prompt"].get<std::string>();
-    answer_ = json["answer"].get<std::string>();
-    ids_ = std::move(ids);
-    n_turns_ = json["turns"].get<int>();
-    past_.clear();
+    prompt_ = std::move(saved.prompt);
+    answer_ = std::move(saved.answer);
+    ids_ = std::move(saved.ids);
     return {};
   }
 
   int n_turns() const override { return n_turns_; }
 
  private:
+  std::string TokenizerDigest() const {
+    return ToHex(core_->tokenizer->Fingerprint());
+  }
+  std::string TemplateDigest() const {
+    return ToHex(Sha256().Field(source_.chat.source()).Finish());
+  }
+  // Why the ids of a saved conversation are of no use here; mostly empty.
+  std::string ForeignBy(const SavedConversation& saved) const {
+    if (saved.tokenizer.empty()) {
+      return "it does not say which model it was had with";
+    }
+    if (saved.tokenizer != TokenizerDigest()) {
+      return "it was had with a model of another vocabulary";
+    }
+    if (saved.chat_template != TemplateDigest()) {
+      return "it was had with another chat template";
+    }
+    const bool known = std::all_of(
+        saved.ids.begin(), saved.ids.end(),
+        [&](std::int32_t id) { return id < core_->model.config.vocab_size; });
+    return known ? "" : "its tokens are not of this model's vocabulary";
+  }
+
   // The history before a turn, for Undo: as it was sampled.
   struct Past {
     std::string prompt, answer;
@@ -257,6 +276,7 @@ class ConversationImpl final : public Conversation {
   std::vector<std::int32_t> ids_;  // and both as ids, end marker included
   int n_turns_ = 0;
   std::vector<Past> past_;
+  std::vector<std::string> notes_;  // for the next turn's warnings
 };
 
 }  // namespace
@@ -284,17 +304,47 @@ Result<std::vector<std::int32_t>> EncodeChatMessage(
   return EncodeRendered(engine.core(), prompt);
 }
 
+namespace {
+
+struct Asked {
+  OrderedJson messages, tools;  // tools: null without
+};
+
+Result<Asked> ReadRequest(const TemplateRequest& request) {
+  Asked out;
+  HEARTH_ASSIGN(out.messages,
+                ParseOrderedJson(request.messages_json, "messages"));
+  if (!request.tools_json.empty()) {
+    HEARTH_ASSIGN(out.tools, ParseOrderedJson(request.tools_json, "tools"));
+  }
+  if (out.messages.is_object()) {
+    if (out.tools.is_null() && out.messages.contains("tools")) {
+      out.tools = out.messages["tools"];
+    }
+    OrderedJson inner = out.messages.value("messages", OrderedJson());
+    out.messages = std::move(inner);
+  }
+  if (!out.messages.is_array()) {
+    return {Code::kInvalidArgument, "messages: not a JSON array"};
+  }
+  return out;
+}
+
+Result<ChatSource> SourceAt(const std::string& path, bool with_tools) {
+  if (path.ends_with(".jinja")) return ReadChatSource(path);
+  HEARTH_ASSIGN(const LoadedModel model, LoadModel(path));
+  HEARTH_ASSIGN(const auto tokenizer, MakeTokenizer(model));
+  return FindChatSource(model, *tokenizer, with_tools);
+}
+
+}  // namespace
+
 Result<std::string> RenderChatTemplate(const std::string& path,
                                        const TemplateRequest& request) {
-  std::optional<ChatSource> source;
-  if (path.ends_with(".jinja")) {
-    HEARTH_ASSIGN(source, ReadChatSource(path));
-  } else {
-    HEARTH_ASSIGN(const LoadedModel model, LoadModel(path));
-    HEARTH_ASSIGN(const auto tokenizer, MakeTokenizer(model));
-    HEARTH_ASSIGN(source, FindChatSource(model, *tokenizer));
-  }
-  RenderOptions options = source->options;
+  HEARTH_ASSIGN(const Asked asked, ReadRequest(request));
+  HEARTH_ASSIGN(const ChatSource source,
+                SourceAt(path, !asked.tools.is_null()));
+  RenderOptions options = source.options;
   options.add_generation_prompt = request.add_generation_prompt;
   if (!request.kwargs_json.empty()) {
     HEARTH_ASSIGN(options.kwargs,
@@ -303,23 +353,8 @@ Result<std::string> RenderChatTemplate(const std::string& path,
   if (!request.now.empty()) {
     HEARTH_ASSIGN(options.now, ParseWallClock(request.now));
   }
-  HEARTH_ASSIGN(OrderedJson messages,
-                ParseOrderedJson(request.messages_json, "messages"));
-  OrderedJson tools;
-  if (!request.tools_json.empty()) {
-    HEARTH_ASSIGN(tools, ParseOrderedJson(request.tools_json, "tools"));
-  }
-  if (messages.is_object()) {
-    if (tools.is_null() && messages.contains("tools"))
-      tools = messages["tools"];
-    OrderedJson inner = messages.value("messages", OrderedJson());
-    messages = std::move(inner);
-  }
-  if (!messages.is_array()) {
-    return {Code::kInvalidArgument, "messages: not a JSON array"};
-  }
-  return source->chat.Render(messages, tools.is_null() ? nullptr : &tools,
-                             options);
+  return source.chat.Render(
+      asked.messages, asked.tools.is_null() ? nullptr : &asked.tools, options);
 }
 
 }  // namespace hearth

@@ -115,6 +115,19 @@ Result<std::unique_ptr<Tokenizer>> MakeTokenizer(const LoadedModel& model) {
   return tokenizer;
 }
 
+std::string TokenizerWarning(const LoadedModel& model) {
+  if (model.tokenizer_source != TokenizerSource::kGguf ||
+      model.gguf->Has("tokenizer.ggml.pre")) {
+    return "";
+  }
+  const auto kind = model.gguf->Text("tokenizer.ggml.model");
+  if (!kind.ok() || *kind != "gpt2") return "";
+  return model.path +
+         ": the file does not name its pre-tokenizer (tokenizer.ggml.pre); "
+         "text is split in the oldest way, and answers may be worse: get a "
+         "newer file of the model";
+}
+
 Result<std::unique_ptr<Tokenizer>> ReadTokenizer(const LoadedModel& model) {
   switch (model.tokenizer_source) {
     case TokenizerSource::kBytes:

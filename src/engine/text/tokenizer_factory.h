@@ -20,6 +20,10 @@ Result<std::unique_ptr<Tokenizer>> MakeTokenizer(const LoadedModel& model);
 // As its own files have it, without those of the model's configuration.
 Result<std::unique_ptr<Tokenizer>> ReadTokenizer(const LoadedModel& model);
 
+// What a user should know of the tokenizer before he trusts its ids: that its
+// file does not say how to split text. Mostly empty.
+std::string TokenizerWarning(const LoadedModel& model);
+
 // From a tokenizer.json; a tokenizer_config.json beside it is read too.
 Result<std::unique_ptr<Tokenizer>> MakeTokenizerFromJsonFile(
     const std::string& path);
