@@ -45,6 +45,7 @@ Result<std::unique_ptr<DirStore>> DirStore::Open(const std::string& root,
 }
 
 DirStore::~DirStore() {
+  stop_ = true;  // nobody waits for tidying
   if (tidying_.joinable()) tidying_.join();
 }
 
