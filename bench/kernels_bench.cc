@@ -188,7 +188,7 @@ void RegisterAll() {
           IsBlockQuantised(format.dtype)) {
         continue;
       }
-      for (const int rows : {1, 4, 512}) {
+      for (const int rows : {1, 2, 4, 8, 512}) {
         const std::string name = std::string(format.name) + "/" + shape.name +
                                  "/rows:" + std::to_string(rows);
         benchmark::RegisterBenchmark(name.c_str(), RunMatmul, format.dtype,
