@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/output.h"
 #include "base/thread_pool.h"
+#include "convert/gguf/carried_keys.h"
 #include "convert/gguf/convert_tokenizer.h"
 #include "convert/gguf/gguf_export.h"
 #include "convert/huggingface/convert_huggingface.h"
@@ -54,9 +55,8 @@ std::vector<std::vector<float>> WidenAllInt4(LoadedModel& model) {
 
 // llama.cpp takes "phi3" in a model's name for the vocabulary of the released
 // models and fails where that token is missing.
-void AvoidNameRules(std::vector<GgufMetadata>& metadata,
-                    const std::vector<GgufMetadata>& tokenizer) {
-  for (const GgufMetadata& entry : tokenizer) {
+void AvoidNameRules(std::vector<GgufMetadata>& metadata) {
+  for (const GgufMetadata& entry : metadata) {
     const auto* tokens = std::get_if<std::vector<std::string>>(&entry.value);
     if (entry.key != "tokenizer.ggml.tokens" || tokens == nullptr ||
         std::count(tokens->begin(), tokens->end(), "</s>") > 0) {
@@ -69,6 +69,23 @@ void AvoidNameRules(std::vector<GgufMetadata>& metadata,
       }
     }
   }
+}
+
+// Every key of the file; `type`: the mixture of its numbers, when it is new.
+Result<std::vector<GgufMetadata>> AllMetadata(const LoadedModel& model,
+                                              const QuantizeType* type,
+                                              std::vector<std::string>& notes) {
+  HEARTH_ASSIGN(std::vector<GgufMetadata> metadata, GgufModelMetadata(model));
+  HEARTH_ASSIGN(std::vector<GgufMetadata> tokenizer,
+                GgufTokenizerMetadata(model, notes));
+  if (type != nullptr) {
+    metadata.push_back({"general.file_type", type->file_type});
+    metadata.push_back({"general.quantization_version", std::uint32_t{2}});
+  }
+  for (GgufMetadata& entry : tokenizer) metadata.push_back(std::move(entry));
+  HEARTH_TRY(CarryKeys(model, type != nullptr, metadata, notes));
+  AvoidNameRules(metadata);
+  return metadata;
 }
 
 bool HasSuffix(const std::string& path, std::string_view suffix) {
@@ -111,17 +128,13 @@ Result<ConvertReport> QuantizeModel(const std::string& in,
   HEARTH_TRY(CheckTarget(in, out, /*directory=*/false, options));
   HEARTH_ASSIGN(LoadedModel model, LoadModel(in));
   const auto widened = WidenAllInt4(model);
-  HEARTH_ASSIGN(std::vector<GgufMetadata> metadata, GgufModelMetadata(model));
-  HEARTH_ASSIGN(const auto tokenizer, GgufTokenizerMetadata(model));
   HEARTH_ASSIGN(std::vector<GgufTensorSource> tensors, GgufModelTensors(model));
-  AvoidNameRules(metadata, tokenizer);
   ThreadPool pool;
   ConvertReport report;
   report.n_tensors = tensors.size();
   report.notes = QuantizeTensors(*wanted, FactsOf(model.config), tensors, pool);
-  metadata.push_back({"general.file_type", wanted->file_type});
-  metadata.push_back({"general.quantization_version", std::uint32_t{2}});
-  metadata.insert(metadata.end(), tokenizer.begin(), tokenizer.end());
+  HEARTH_ASSIGN(const std::vector<GgufMetadata> metadata,
+                AllMetadata(model, wanted, report.notes));
   HEARTH_TRY(WriteGguf(out, metadata, tensors, options, FilesOf(model)));
   return report;
 }
@@ -137,18 +150,17 @@ Result<ConvertReport> ConvertModel(const std::string& in,
   }
   const auto widened = WidenAllInt4(model);
   if (IsDirectoryTarget(out)) {
-    HEARTH_TRY(WriteHuggingFace(model, out, options));
-    return ConvertReport{.notes = {}, .n_tensors = model.tensors.size()};
+    ConvertReport report{.notes = {}, .n_tensors = model.tensors.size()};
+    HEARTH_TRY(WriteHuggingFace(model, out, options, report.notes));
+    return report;
   }
-  HEARTH_ASSIGN(std::vector<GgufMetadata> metadata, GgufModelMetadata(model));
-  HEARTH_ASSIGN(const auto tokenizer, GgufTokenizerMetadata(model));
   HEARTH_ASSIGN(const std::vector<GgufTensorSource> tensors,
                 GgufModelTensors(model));
-  AvoidNameRules(metadata, tokenizer);
-  metadata.insert(metadata.end(), tokenizer.begin(), tokenizer.end());
-  HEARTH_TRY(WriteGguf(out, metadata, tensors, options, FilesOf(model)));
   ConvertReport report;
   report.n_tensors = tensors.size();
+  HEARTH_ASSIGN(const std::vector<GgufMetadata> metadata,
+                AllMetadata(model, nullptr, report.notes));
+  HEARTH_TRY(WriteGguf(out, metadata, tensors, options, FilesOf(model)));
   return report;
 }
 

@@ -1,6 +1,7 @@
 #include "convert/gguf/convert_tokenizer.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,74 +11,12 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "engine/text/tokenizer_factory.h"
-#include "formats/gguf/gguf.h"
 #include "text/gguf/gguf_vocab.h"
+#include "text/json/tokenizer_json_steps.h"
 #include "text/split/split_patterns.h"
 
 namespace hearth {
 namespace {
-
-// --- From GGUF --------------------------------------------------------------
-std::vector<std::string> Strings(const std::vector<std::string_view>& views) {
-  return {views.begin(), views.end()};
-}
-
-Result<GgufValue> CopyArray(const GgufFile& gguf, const GgufEntry& entry) {
-  switch (entry.element) {
-    case GgufType::kString: {
-      HEARTH_ASSIGN(const auto views, gguf.TextArray(entry.key));
-      return GgufValue(Strings(views));
-    }
-    case GgufType::kF32: {
-      HEARTH_ASSIGN(auto values, gguf.FloatArray(entry.key));
-      return GgufValue(std::move(values));
-    }
-    case GgufType::kI32:
-    case GgufType::kU32: {
-      HEARTH_ASSIGN(auto values, gguf.IntArray(entry.key));
-      return GgufValue(std::move(values));
-    }
-    default:
-      return {Code::kUnsupported, gguf.label() + ": key \"" +
-                                      std::string(entry.key) +
-                                      "\" has a type that is not copied"};
-  }
-}
-
-Result<GgufValue> CopyValue(const GgufFile& gguf, const GgufEntry& entry) {
-  switch (entry.type) {
-    case GgufType::kArray:
-      return CopyArray(gguf, entry);
-    case GgufType::kString: {
-      HEARTH_ASSIGN(const auto text, gguf.Text(entry.key));
-      return GgufValue(std::string(text));
-    }
-    case GgufType::kBool: {
-      HEARTH_ASSIGN(const bool value, gguf.Bool(entry.key, false));
-      return GgufValue(value);
-    }
-    case GgufType::kF32:
-    case GgufType::kF64: {
-      HEARTH_ASSIGN(const double value, gguf.Float(entry.key, 0));
-      return GgufValue(static_cast<float>(value));
-    }
-    default: {
-      HEARTH_ASSIGN(const std::int64_t value, gguf.Int(entry.key));
-      if (value < 0) return GgufValue(static_cast<std::int32_t>(value));
-      return GgufValue(static_cast<std::uint32_t>(value));
-    }
-  }
-}
-
-Result<std::vector<GgufMetadata>> CopyFromGguf(const GgufFile& gguf) {
-  std::vector<GgufMetadata> out;
-  for (const GgufEntry& entry : gguf.entries()) {
-    if (!entry.key.starts_with("tokenizer.")) continue;
-    HEARTH_ASSIGN(GgufValue value, CopyValue(gguf, entry));
-    out.push_back({std::string(entry.key), std::move(value)});
-  }
-  return out;
-}
 
 // --- From tokenizer.json ----------------------------------------------------
 class JsonVocabulary {
@@ -87,7 +26,7 @@ class JsonVocabulary {
         json_(json),
         label_(model.tokenizer_dir + "/tokenizer.json") {}
 
-  Result<std::vector<GgufMetadata>> Run();
+  Result<std::vector<GgufMetadata>> Run(std::vector<std::string>& notes);
 
  private:
   Error Unsupported(const std::string& what) const {
@@ -98,10 +37,22 @@ class JsonVocabulary {
     out_.push_back({std::string("tokenizer.ggml.") + key, std::move(value)});
   }
 
+  // Keeps a member of tokenizer.json that GGUF's own keys cannot say.
+  void Carry(const char* member, const std::string& name) {
+    carried_[member] = json_[member];
+    names_.push_back(name);
+  }
+
   Result<void> AddTokens();
+  Result<void> CheckOptions() const;
+  void CarryAttributes();
   Result<void> AddByteLevel();
+  Result<const char*> PreOfSteps();
+  Result<bool> ReadSpacePrefix();
   Result<void> AddSentencePiece();
-  Result<std::optional<SplitPattern>> FindPattern(const Json& step) const;
+  Result<void> AddSpecialIds();
+  Result<void> AddSurrounding(const Tokenizer& tokenizer, std::int32_t bos,
+                              std::int32_t eos);
   void SetType(std::size_t id, GgufTokenType type) {
     types_[id] = static_cast<std::int32_t>(type);
   }
@@ -113,6 +64,8 @@ class JsonVocabulary {
   std::vector<std::int32_t> types_;
   std::vector<std::string> merges_;  // "a b"
   std::unordered_map<std::string, std::size_t> ids_;
+  Json carried_ = Json::object();   // becomes hearth.tokenizer
+  std::vector<std::string> names_;  // of what is in it, for people
   std::vector<GgufMetadata> out_;
 };
 
@@ -155,23 +108,6 @@ Result<void> JsonVocabulary::AddTokens() {
   return {};
 }
 
-// Nothing for a step that does not split.
-Result<std::optional<SplitPattern>> JsonVocabulary::FindPattern(
-    const Json& step) const {
-  const std::string type = step.value("type", "");
-  if (type == "ByteLevel") {
-    if (!step.value("use_regex", true)) return std::optional<SplitPattern>();
-    return std::optional(SplitPattern::kGpt2);
-  }
-  if (type != "Split" || !step["pattern"].contains("Regex")) {
-    return Unsupported("pre-tokenizer step \"" + type + "\"");
-  }
-  const auto pattern =
-      RecognizePattern(step["pattern"]["Regex"].get<std::string>());
-  if (!pattern) return Unsupported("the split pattern");
-  return pattern;
-}
-
 const char* PreName(SplitPattern pattern, bool ignore_merges) {
   switch (pattern) {
     case SplitPattern::kGpt2:
@@ -188,27 +124,137 @@ const char* PreName(SplitPattern pattern, bool ignore_merges) {
   return nullptr;
 }
 
-Result<void> JsonVocabulary::AddByteLevel() {
+// Parts of the BPE model that change ids and have no key.
+Result<void> JsonVocabulary::CheckOptions() const {
+  for (const char* option :
+       {"continuing_subword_prefix", "end_of_word_suffix"}) {
+    const Json value = json_["model"].value(option, Json());
+    if (value.is_string() && !value.get_ref<const std::string&>().empty()) {
+      return Unsupported(option);
+    }
+  }
+  return {};
+}
+
+// What stands around an added token, and whether it is looked for in
+// normalized text.
+void JsonVocabulary::CarryAttributes() {
+  const bool normalizes = !json_.value("normalizer", Json()).is_null();
+  Json list = Json::array();
+  std::map<std::string, int> counts;
+  bool assumed = false;
+  for (const Json& token : json_.value("added_tokens", Json::array())) {
+    const std::string content = token["content"];
+    assumed = assumed || DropsSpaceAfter(model_.config.name, content);
+    Json entry = {{"id", token["id"]}};
+    for (const char* attribute :
+         {"single_word", "lstrip", "rstrip", "normalized"}) {
+      const bool usual = std::string_view(attribute) == "normalized" &&
+                         !token.value("special", false);
+      if (!token.value(attribute, usual)) continue;
+      if (std::string_view(attribute) == "normalized" && !normalizes) continue;
+      entry[attribute] = true;
+      ++counts[attribute];
+    }
+    if (entry.size() > 1) list.push_back(std::move(entry));
+  }
+  if (list.empty() && !assumed) return;
+  carried_["added_tokens"] = std::move(list);
+  for (const auto& [attribute, n] : counts) {
+    names_.push_back(attribute + " of " + std::to_string(n) + " added tokens");
+  }
+}
+
+// The name of the splits; it reads the steps in front of the byte alphabet.
+Result<const char*> JsonVocabulary::PreOfSteps() {
   const Json& pre = json_["pre_tokenizer"];
   const Json steps =
       pre.value("type", "") == "Sequence" ? pre["pretokenizers"] : Json{pre};
   std::optional<SplitPattern> only;
+  bool digits = false;
   for (const Json& step : steps) {
-    HEARTH_ASSIGN(const auto pattern, FindPattern(step));
-    if (!pattern) continue;
+    const std::string type = step.value("type", "");
+    if (type == "Digits" && step.value("individual_digits", false) && !only) {
+      digits = true;
+      continue;
+    }
+    std::optional<SplitPattern> pattern;
+    if (type == "ByteLevel") {
+      if (step.value("add_prefix_space", true)) {
+        Carry("pre_tokenizer", "add_prefix_space");
+      }
+      if (!step.value("use_regex", true)) continue;
+      pattern = SplitPattern::kGpt2;
+    } else if (type == "Split" && step["pattern"].contains("Regex")) {
+      const std::string behavior = step.value("behavior", "Isolated");
+      if (behavior != "Isolated" || step.value("invert", false)) {
+        return Unsupported("a Split with behavior " + behavior +
+                           (step.value("invert", false) ? ", inverted," : ""));
+      }
+      pattern = RecognizePattern(step["pattern"]["Regex"].get<std::string>());
+      if (!pattern) return Unsupported("the split pattern");
+    } else {
+      return Unsupported("pre-tokenizer step \"" + type + "\"");
+    }
     if (only) return Unsupported("a second split pattern");
     only = pattern;
   }
+  if (merges_.empty()) return "gpt-2";  // words are single bytes anyway
   if (!only) return Unsupported("byte-level BPE without a split pattern");
-  const char* name =
-      PreName(*only, json_["model"].value("ignore_merges", false));
-  if (name == nullptr) return Unsupported("ignore_merges with this pattern");
+  const bool ignore = json_["model"].value("ignore_merges", false);
+  const char* name = PreName(*only, ignore);
+  if (digits) {
+    name = *only == SplitPattern::kGpt2 && !ignore ? "starcoder" : nullptr;
+  }
+  if (name == nullptr) return Unsupported("this combination of splits");
+  return name;
+}
+
+Result<void> JsonVocabulary::AddByteLevel() {
+  const Json normalizer = json_.value("normalizer", Json());
+  if (!normalizer.is_null()) {
+    const Json steps = normalizer.value("type", "") == "Sequence"
+                           ? normalizer["normalizers"]
+                           : Json::array({normalizer});
+    for (const Json& step : steps) {
+      if (step.value("type", "") != "NFC") return Unsupported("the normalizer");
+    }
+    if (!steps.empty()) Carry("normalizer", "NFC");
+  }
+  HEARTH_ASSIGN(const char* name, PreOfSteps());
   Add("model", std::string("gpt2"));
   Add("pre", std::string(name));
   Add("tokens", std::move(tokens_));
   Add("token_type", std::move(types_));
   Add("merges", std::move(merges_));
   return {};
+}
+
+// Whether a space goes before the text. Text is marked by the normalizer, or by
+// a Metaspace step, whose rules are finer than GGUF's.
+Result<bool> JsonVocabulary::ReadSpacePrefix() {
+  const Json mark = {{"type", "Replace"},
+                     {"pattern", {{"String", " "}}},
+                     {"content", "\xE2\x96\x81"}};
+  const Json prepend = {{"type", "Prepend"}, {"prepend", "\xE2\x96\x81"}};
+  const Json normalizer = json_.value("normalizer", Json());
+  const Json pre = json_.value("pre_tokenizer", Json());
+  if (pre.is_object() && pre.value("type", "") == "Metaspace") {
+    if (!normalizer.is_null()) return Unsupported("the normalizer");
+    Carry("pre_tokenizer", "Metaspace");
+    // Not what GGUF's keys would make of it: the marks are the step's.
+    carried_["normalizer"] = {{"type", "Sequence"},
+                              {"normalizers", Json::array()}};
+    const bool add = pre.value("add_prefix_space", true);
+    return pre.value("prepend_scheme", add ? "always" : "never") != "never";
+  }
+  const Json steps =
+      normalizer.is_object() && normalizer.value("type", "") == "Sequence"
+          ? normalizer["normalizers"]
+          : Json::array({normalizer});
+  if (steps == Json::array({prepend, mark})) return true;
+  if (steps != Json::array({mark})) return Unsupported("the normalizer");
+  return false;
 }
 
 // A piece's score is minus the rank of the merge that first makes it.
@@ -235,71 +281,190 @@ Result<void> JsonVocabulary::AddSentencePiece() {
     SetType(id, GgufTokenType::kUnknown);
     Add("unknown_token_id", static_cast<std::uint32_t>(id));
   }
-  const std::string normalizer = json_.value("normalizer", Json()).dump();
+  HEARTH_ASSIGN(const bool prefix, ReadSpacePrefix());
+  const auto replace = Json{{"type", "Replace"},
+                            {"pattern", {{"String", "\xE2\x96\x81"}}},
+                            {"content", " "}};
+  Json decoders = {replace, {{"type", "ByteFallback"}}, {{"type", "Fuse"}}};
+  if (prefix) {
+    decoders.push_back(
+        {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  }
+  const Json decoder = json_.value("decoder", Json());
+  if (!decoder.is_object() || decoder.value("decoders", Json()) != decoders) {
+    if (decoder.is_null()) return Unsupported("a missing decoder");
+    Carry("decoder", "the decoder");
+  }
   Add("model", std::string("llama"));
   Add("pre", std::string("default"));
   Add("tokens", std::move(tokens_));
   Add("scores", std::move(scores));
   Add("token_type", std::move(types_));
-  Add("add_space_prefix", normalizer.find("\"Prepend\"") != std::string::npos);
+  Add("add_space_prefix", prefix);
   return {};
 }
 
-Result<std::vector<GgufMetadata>> JsonVocabulary::Run() {
+// The ids around a text, as the tokenizer puts them rather than as its file
+// seems to say. GGUF has two switches: BOS before it, EOS after it.
+Result<void> JsonVocabulary::AddSurrounding(const Tokenizer& tokenizer,
+                                            std::int32_t bos,
+                                            std::int32_t eos) {
+  using Ids = std::vector<std::int32_t>;
+  HEARTH_ASSIGN(const Ids with, tokenizer.Encode("a", {.add_special = true}));
+  HEARTH_ASSIGN(const Ids plain, tokenizer.Encode("a", {.add_special = false}));
+  const auto text =
+      std::search(with.begin(), with.end(), plain.begin(), plain.end());
+  const Ids before(with.begin(), text);
+  const Ids after(std::min(text + std::ssize(plain), with.end()), with.end());
+  Add("add_bos_token", !before.empty());
+  Add("add_eos_token", !after.empty());
+  const bool said = (before.empty() || before == Ids{bos}) &&
+                    (after.empty() || after == Ids{eos});
+  if (said) return {};
+  Carry("post_processor", "the tokens around a text");
+  // tokenizer_config.json may have overruled the file's own.
+  HEARTH_ASSIGN(
+      const SurroundingIds own,
+      ReadPostProcessor(json_.value("post_processor", Json()), label_));
+  if (own.before == before && own.after == after) return {};
+  Json single = Json::array(), specials = Json::object();
+  const auto special = [&](std::int32_t id) {
+    const std::string name = tokenizer.Piece(id);
+    single.push_back({{"SpecialToken", {{"id", name}, {"type_id", 0}}}});
+    specials[name] = {{"id", name}, {"ids", {id}}, {"tokens", {name}}};
+  };
+  for (const std::int32_t id : before) special(id);
+  single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
+  for (const std::int32_t id : after) special(id);
+  carried_["post_processor"] = {{"type", "TemplateProcessing"},
+                                {"single", std::move(single)},
+                                {"special_tokens", std::move(specials)}};
+  return {};
+}
+
+Result<void> JsonVocabulary::AddSpecialIds() {
+  HEARTH_ASSIGN(const auto tokenizer, MakeTokenizer(model_));
+  std::vector<std::int32_t> ends = model_.eos_ids;
+  if (ends.empty() && tokenizer->eos_id()) ends.push_back(*tokenizer->eos_id());
+  const std::int32_t bos =
+      model_.bos_id >= 0 ? model_.bos_id : tokenizer->bos_id().value_or(-1);
+  const auto id = [this](const char* key, std::int32_t value) {
+    if (value >= 0) Add(key, static_cast<std::uint32_t>(value));
+  };
+  id("bos_token_id", bos);
+  constexpr const char* kEnds[] = {"eos_token_id", "eot_token_id",
+                                   "eom_token_id"};
+  for (std::size_t i = 0; i < std::min(ends.size(), std::size(kEnds)); ++i) {
+    id(kEnds[i], ends[i]);
+  }
+  if (ends.size() > std::size(kEnds)) {
+    carried_["ends"] = Json(std::vector(ends.begin() + 3, ends.end()));
+    names_.push_back("more than three tokens that end an answer");
+  }
+  HEARTH_TRY(AddSurrounding(*tokenizer, bos, ends.empty() ? -1 : ends[0]));
+  // Tokens with other duties are named by their text.
+  const std::string path = model_.tokenizer_dir + "/tokenizer_config.json";
+  const auto text = ReadTextFile(path, 16 << 20);
+  if (!text.ok()) return {};
+  HEARTH_ASSIGN(const Json config, ParseJson(*text, path));
+  constexpr std::pair<const char*, const char*> kDuties[] = {
+      {"pad_token", "padding_token_id"},
+      {"sep_token", "seperator_token_id"},  // so spelled in GGUF
+      {"cls_token", "cls_token_id"},
+      {"mask_token", "mask_token_id"},
+      {"unk_token", "unknown_token_id"}};
+  for (const auto& [member, key] : kDuties) {
+    const Json* token = JsonFind(config, member);
+    if (token != nullptr && token->is_object()) {
+      token = JsonFind(*token, "content");
+    }
+    if (token == nullptr || !token->is_string()) continue;
+    const auto found = ids_.find(token->get<std::string>());
+    const bool there =
+        std::any_of(out_.begin(), out_.end(), [&](const GgufMetadata& entry) {
+          return entry.key == std::string("tokenizer.ggml.") + key;
+        });
+    if (found != ids_.end() && !there) {
+      Add(key, static_cast<std::uint32_t>(found->second));
+    }
+  }
+  return {};
+}
+
+Result<std::vector<GgufMetadata>> JsonVocabulary::Run(
+    std::vector<std::string>& notes) {
   const std::string type = json_["model"].value("type", "BPE");
   if (type != "BPE") return Unsupported("tokenizer model \"" + type + "\"");
+  HEARTH_TRY(CheckOptions());
   HEARTH_TRY(AddTokens());
+  CarryAttributes();
   if (json_["model"].value("byte_fallback", false)) {
     HEARTH_TRY(AddSentencePiece());
   } else {
-    if (!json_.value("normalizer", Json()).is_null() &&
-        json_["normalizer"].value("type", "") != "NFC") {
-      return Unsupported("the normalizer");
-    }
     HEARTH_TRY(AddByteLevel());
   }
-  if (model_.bos_id >= 0) {
-    Add("bos_token_id", static_cast<std::uint32_t>(model_.bos_id));
+  HEARTH_TRY(AddSpecialIds());
+  if (!carried_.empty()) {
+    out_.push_back({"hearth.tokenizer", carried_.dump()});
   }
-  if (!model_.eos_ids.empty()) {
-    Add("eos_token_id", static_cast<std::uint32_t>(model_.eos_ids[0]));
+  if (!names_.empty()) {
+    std::string list;
+    for (const std::string& name : names_) {
+      list += (list.empty() ? "" : ", ") + name;
+    }
+    notes.push_back(
+        "tokenizer.json: GGUF's own keys cannot say: " + list +
+        "; hearth finds it under hearth.tokenizer, other programs will give "
+        "such text other ids");
   }
-  if (model_.eos_ids.size() > 1) {
-    Add("eot_token_id", static_cast<std::uint32_t>(model_.eos_ids[1]));
-  }
-  // What the tokenizer does, rather than what its file seems to say.
-  HEARTH_ASSIGN(const auto tokenizer, MakeTokenizer(model_));
-  HEARTH_ASSIGN(const auto with, tokenizer->Encode("a", {.add_special = true}));
-  HEARTH_ASSIGN(const auto without,
-                tokenizer->Encode("a", {.add_special = false}));
-  const bool more = with.size() > without.size();
-  Add("add_bos_token", more && with.front() == model_.bos_id);
-  Add("add_eos_token",
-      more && !model_.eos_ids.empty() && with.back() == model_.eos_ids[0]);
   return std::move(out_);
 }
 
-// chat_template.jinja, or chat_template of tokenizer_config.json.
-Result<std::string> ChatTemplateOf(const std::string& directory) {
+// chat_template.jinja, or chat_template of tokenizer_config.json: a text, or a
+// list of named ones, of which "default" has no name in GGUF's key.
+Result<void> AddChatTemplates(const std::string& directory,
+                              std::vector<GgufMetadata>& out) {
+  constexpr const char* kKey = "tokenizer.chat_template";
   auto file = ReadTextFile(directory + "/chat_template.jinja", 16 << 20);
-  if (file.ok()) return std::move(*file);
+  const bool own_file = file.ok();
+  if (own_file) out.push_back({kKey, std::move(*file)});
   const std::string path = directory + "/tokenizer_config.json";
   const auto text = ReadTextFile(path, 16 << 20);
-  if (!text.ok()) return std::string();
+  if (!text.ok()) return {};
   HEARTH_ASSIGN(const Json json, ParseJson(*text, path));
-  if (!json.is_object()) return std::string();
-  const auto it = json.find("chat_template");
-  if (it == json.end() || !it->is_string()) return std::string();
-  return it->get<std::string>();
+  const Json* found = JsonFind(json, "chat_template");
+  if (found == nullptr) return {};
+  if (found->is_string()) {
+    if (!own_file) out.push_back({kKey, found->get<std::string>()});
+    return {};
+  }
+  if (!found->is_array()) {
+    return {Code::kCorrupt, path + ": chat_template is no text or list"};
+  }
+  std::vector<std::string> names;
+  for (const Json& one : *found) {
+    HEARTH_ASSIGN(const std::string name, JsonText(one, "name", path));
+    HEARTH_ASSIGN(std::string body, JsonText(one, "template", path));
+    if (name == "default") {
+      if (!own_file) out.push_back({kKey, std::move(body)});
+      continue;
+    }
+    out.push_back({std::string(kKey) + "." + name, std::move(body)});
+    names.push_back(name);
+  }
+  if (!names.empty()) {
+    out.push_back({"tokenizer.chat_templates", std::move(names)});
+  }
+  return {};
 }
 
 }  // namespace
 
 Result<std::vector<GgufMetadata>> GgufTokenizerMetadata(
-    const LoadedModel& model) {
+    const LoadedModel& model, std::vector<std::string>& notes) {
   switch (model.tokenizer_source) {
     case TokenizerSource::kGguf:
-      return CopyFromGguf(*model.gguf);
+      return std::vector<GgufMetadata>();
     case TokenizerSource::kBytes:
       return {Code::kUnsupported,
               model.path + ": GGUF has no tokenizer of plain bytes"};
@@ -314,13 +479,11 @@ Result<std::vector<GgufMetadata>> GgufTokenizerMetadata(
   HEARTH_TRY(MakeTokenizer(model));
   std::vector<GgufMetadata> out;
   try {
-    HEARTH_ASSIGN(out, JsonVocabulary(model, json).Run());
+    HEARTH_ASSIGN(out, JsonVocabulary(model, json).Run(notes));
   } catch (const Json::exception& error) {
     return {Code::kCorrupt, path + ": " + error.what()};
   }
-  HEARTH_ASSIGN(std::string chat, ChatTemplateOf(model.tokenizer_dir));
-  if (!chat.empty())
-    out.push_back({"tokenizer.chat_template", std::move(chat)});
+  HEARTH_TRY(AddChatTemplates(model.tokenizer_dir, out));
   return out;
 }
 

@@ -9,10 +9,12 @@
 
 namespace hearth {
 
-// The tokenizer.* keys. From GGUF they are copied; from a tokenizer.json they
-// are made, for byte-level BPE with a split pattern that GGUF has a name for
-// and for sentencepiece-style BPE. kUnsupported, naming the part, for others.
+// The tokenizer.* keys made of a tokenizer.json: byte-level BPE with splits
+// that GGUF has a name for, and sentencepiece-style BPE. What these keys cannot
+// say goes into the key hearth.tokenizer, with a line in `notes`. kUnsupported,
+// naming the part, for others. Nothing for a model from GGUF, whose keys are
+// carried as they are (carried_keys.h).
 Result<std::vector<GgufMetadata>> GgufTokenizerMetadata(
-    const LoadedModel& model);
+    const LoadedModel& model, std::vector<std::string>& notes);
 
 }  // namespace hearth

@@ -5,6 +5,7 @@
 
 #include "convert/gguf/gguf_export.h"
 #include "formats/families.h"
+#include "formats/gguf/gguf.h"
 #include "formats/rope_scaling.h"
 
 namespace hearth {
@@ -16,11 +17,12 @@ class MetadataWriter {
       : config_(model.config),
         family_(family),
         label_(model.path),
-        prefix_(std::string(family.gguf_architecture) + ".") {}
+        prefix_(std::string(family.gguf_architecture) + "."),
+        named_(model.gguf != nullptr && model.gguf->Has("general.name")) {}
 
   Result<std::vector<GgufMetadata>> Run() {
     Add("general.architecture", std::string(family_.gguf_architecture));
-    Add("general.name", config_.name);
+    if (!named_) Add("general.name", config_.name);
     AddShapes();
     AddExperts();
     HEARTH_TRY(AddScales());
@@ -198,6 +200,7 @@ class MetadataWriter {
   const ModelConfig& config_;
   const Family& family_;
   const std::string label_, prefix_;
+  const bool named_;  // the name is carried as it is
   std::vector<GgufMetadata> out_;
 };
 

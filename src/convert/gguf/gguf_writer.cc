@@ -54,6 +54,14 @@ constexpr GgufType TypeOf() {
   return GgufType::kString;
 }
 
+void PutValue(std::vector<std::byte>& out, const GgufEntry& entry) {
+  PutType(out, entry.type);
+  if (entry.type == GgufType::kArray) {
+    PutType(out, entry.element);
+    AppendLe(out, entry.count);
+  }
+  Put(out, entry.value);
+}
 template <typename T>
 void PutValue(std::vector<std::byte>& out, const T& value) {
   PutType(out, TypeOf<T>());

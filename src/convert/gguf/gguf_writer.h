@@ -13,14 +13,17 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "formats/gguf/gguf.h"
 #include "hearth/convert.h"
 #include "hearth/result.h"
 #include "tensor/dtype.h"
 
 namespace hearth {
 
+// A GgufEntry is a value of another file, taken over byte for byte; it borrows
+// that file.
 using GgufValue =
-    std::variant<std::uint32_t, std::int32_t, std::uint64_t, float, bool,
+    std::variant<GgufEntry, std::uint32_t, std::int32_t, std::uint64_t, float, bool,
                  std::string, std::vector<std::string>, std::vector<float>,
                  std::vector<std::int32_t>, std::vector<bool>>;
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "hearth/convert.h"
 #include "hearth/result.h"
@@ -12,9 +13,11 @@ namespace hearth {
 
 // Every family, and .tinygpt as a GPT-2 with the exact GELU. Block formats
 // become F32, exactly. kUnsupported, naming the setting, for what config.json
-// or tokenizer.json cannot say.
+// or tokenizer.json cannot say. `notes` gets a line
+// for what else does not come along.
 Result<void> WriteHuggingFace(const LoadedModel& model,
                               const std::string& directory,
-                              const WriteOptions& options);
+                              const WriteOptions& options,
+                              std::vector<std::string>& notes);
 
 }  // namespace hearth

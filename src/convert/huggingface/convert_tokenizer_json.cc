@@ -1,6 +1,7 @@
 #include "convert/huggingface/convert_tokenizer_json.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
@@ -10,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/output.h"
+#include "engine/text/tokenizer_factory.h"
 #include "formats/gguf/gguf.h"
 #include "text/gguf/gguf_pre.h"
 #include "text/gguf/gguf_vocab.h"
@@ -69,6 +71,13 @@ class GgufVocabulary {
       : model_(model), gguf_(*model.gguf) {}
 
   Result<void> Write(const std::string& directory) {
+    HEARTH_ASSIGN(const auto tokenizer, MakeTokenizer(model_));
+    bos_ = tokenizer->bos_id().value_or(-1);
+    eos_ = tokenizer->eos_id().value_or(-1);
+    HEARTH_ASSIGN(const auto pipeline, gguf_.Text("hearth.tokenizer", ""));
+    if (!pipeline.empty()) {
+      HEARTH_ASSIGN(carried_, ParseJson(pipeline, model_.path));
+    }
     HEARTH_TRY(ReadTokens());
     HEARTH_ASSIGN(const auto kind, gguf_.Text("tokenizer.ggml.model"));
     Json json;
@@ -80,18 +89,77 @@ class GgufVocabulary {
       return Unsupported(model_,
                          "the vocabulary \"" + std::string(kind) + "\"");
     }
-    HEARTH_TRY(WriteJsonFile(directory + "/tokenizer.json", json));
-    Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"}};
-    if (IsToken(model_.bos_id)) config["bos_token"] = Text(model_.bos_id);
-    if (!model_.eos_ids.empty() && IsToken(model_.eos_ids[0])) {
-      config["eos_token"] = Text(model_.eos_ids[0]);
+    for (const char* part :
+         {"normalizer", "pre_tokenizer", "post_processor", "decoder"}) {
+      if (const Json* carried = JsonFind(carried_, part)) json[part] = *carried;
     }
-    HEARTH_ASSIGN(const auto chat, gguf_.Text("tokenizer.chat_template", ""));
-    if (!chat.empty()) config["chat_template"] = chat;
+    HEARTH_TRY(WriteJsonFile(directory + "/tokenizer.json", json));
+    HEARTH_ASSIGN(const Json config, ConfigJson());
     return WriteJsonFile(directory + "/tokenizer_config.json", config);
   }
 
  private:
+  // tokenizer_config.json: which tokens have duties, and the chat templates.
+  Result<Json> ConfigJson() const {
+    Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                   {"clean_up_tokenization_spaces", false},
+                   {"model_max_length", model_.config.context_length}};
+    if (IsToken(bos_)) config["bos_token"] = Text(bos_);
+    if (IsToken(eos_)) config["eos_token"] = Text(eos_);
+    constexpr std::pair<const char*, const char*> kDuties[] = {
+        {"pad_token", "tokenizer.ggml.padding_token_id"},
+        {"unk_token", "tokenizer.ggml.unknown_token_id"},
+        {"sep_token", "tokenizer.ggml.seperator_token_id"},
+        {"cls_token", "tokenizer.ggml.cls_token_id"},
+        {"mask_token", "tokenizer.ggml.mask_token_id"}};
+    for (const auto& [member, key] : kDuties) {
+      HEARTH_ASSIGN(const std::int64_t id, gguf_.Int(key, -1));
+      if (id > INT32_MAX || !IsToken(static_cast<std::int32_t>(id))) continue;
+      config[member] = Text(static_cast<std::int32_t>(id));
+    }
+    HEARTH_ASSIGN(const auto chat, gguf_.Text("tokenizer.chat_template", ""));
+    if (!gguf_.Has("tokenizer.chat_templates")) {
+      if (!chat.empty()) config["chat_template"] = chat;
+      return config;
+    }
+    Json list = Json::array();
+    if (!chat.empty()) {
+      list.push_back({{"name", "default"}, {"template", chat}});
+    }
+    HEARTH_ASSIGN(const auto names,
+                  gguf_.TextArray("tokenizer.chat_templates"));
+    for (const std::string_view name : names) {
+      HEARTH_ASSIGN(const auto body,
+                    gguf_.Text("tokenizer.chat_template." + std::string(name)));
+      list.push_back({{"name", name}, {"template", body}});
+    }
+    config["chat_template"] = std::move(list);
+    return config;
+  }
+
+  // single_word, lstrip, rstrip and normalized of an added token.
+  Result<Json> AttributesOf(std::size_t id) const {
+    Json attributes = {{"single_word", false},
+                       {"lstrip", false},
+                       {"rstrip", false},
+                       {"normalized", false}};
+    const Json* list = JsonFind(carried_, "added_tokens");
+    if (list == nullptr) {
+      HEARTH_ASSIGN(const auto name, gguf_.Text("general.name", ""));
+      attributes["rstrip"] = DropsSpaceAfter(name, tokens_[id]);
+      return attributes;
+    }
+    for (const Json& entry : *list) {
+      if (JsonFind(entry, "id") == nullptr || entry["id"] != id) continue;
+      for (auto& [key, value] : attributes.items()) {
+        HEARTH_ASSIGN(const bool set,
+                      JsonBool(entry, key.c_str(), model_.path, false));
+        value = set;
+      }
+    }
+    return attributes;
+  }
+
   GgufTokenType TypeOf(std::size_t id) const {
     return static_cast<GgufTokenType>(types_[id]);
   }
@@ -116,13 +184,11 @@ class GgufVocabulary {
       const bool special =
           type == GgufTokenType::kControl || type == GgufTokenType::kUnknown;
       if (!special && type != GgufTokenType::kUserDefined) continue;
-      added_.push_back({{"id", i},
-                        {"content", tokens_[i]},
-                        {"single_word", false},
-                        {"lstrip", false},
-                        {"rstrip", false},
-                        {"normalized", false},
-                        {"special", special}});
+      HEARTH_ASSIGN(Json token, AttributesOf(i));
+      token["id"] = i;
+      token["content"] = tokens_[i];
+      token["special"] = special;
+      added_.push_back(std::move(token));
     }
     return {};
   }
@@ -145,13 +211,11 @@ class GgufVocabulary {
     const auto text = [](const char* name, int type) {
       return Json{{"Sequence", {{"id", name}, {"type_id", type}}}};
     };
-    if (bos && IsToken(model_.bos_id)) special(model_.bos_id);
+    if (bos && IsToken(bos_)) special(bos_);
     single.push_back(text("A", 0));
     pair.push_back(text("A", 0));
     pair.push_back(text("B", 1));
-    if (eos && !model_.eos_ids.empty() && IsToken(model_.eos_ids[0])) {
-      special(model_.eos_ids[0]);
-    }
+    if (eos && IsToken(eos_)) special(eos_);
     if (specials.empty()) return Json();
     return Json{{"type", "TemplateProcessing"},
                 {"single", std::move(single)},
@@ -261,6 +325,8 @@ class GgufVocabulary {
   const GgufFile& gguf_;
   std::vector<std::string_view> tokens_;
   std::vector<std::int32_t> types_;
+  std::int32_t bos_ = -1, eos_ = -1;
+  Json carried_ = Json::object();  // hearth.tokenizer
   Json vocab_ = Json::object();
   Json added_ = Json::array();
 };
@@ -282,17 +348,57 @@ Result<void> WriteBytes(const std::string& directory) {
                        {{"tokenizer_class", "PreTrainedTokenizerFast"}});
 }
 
-Result<void> Copy(const LoadedModel& model, const std::string& directory) {
+// Files of another directory that go with any form of its weights.
+bool GoesAlong(const std::string& name) {
+  for (const char* known :
+       {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+        "added_tokens.json", "vocab.json", "merges.txt", "tokenizer.model",
+        "chat_template.jinja", "chat_template.json", "generation_config.json",
+        "README.md"}) {
+    if (name == known) return true;
+  }
+  for (const char* legal : {"LICENSE", "LICENCE", "NOTICE", "USE_POLICY"}) {
+    if (name.starts_with(legal)) return true;
+  }
+  return false;
+}
+
+// What is written anew, or said by what is written.
+bool IsReplaced(const std::string& name) {
+  return name == "config.json" || name.ends_with(".safetensors") ||
+         name.ends_with(".safetensors.index.json") || name.starts_with(".");
+}
+
+Result<void> Copy(const LoadedModel& model, const std::string& directory,
+                  std::vector<std::string>& notes) {
   if (model.tokenizer_dir.empty()) {
     return {Code::kNotFound,
             model.path + ": has no tokenizer.json that could be copied"};
   }
-  for (const char* name :
-       {"/tokenizer.json", "/tokenizer_config.json", "/chat_template.jinja"}) {
-    const auto text = ReadTextFile(model.tokenizer_dir + name);
-    if (!text.ok() && text.error().code == Code::kNotFound) continue;
-    if (!text.ok()) return text.error();
-    HEARTH_TRY(WriteOutput(directory + name, {}, *text));
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(model.tokenizer_dir, failed)) {
+    names.push_back(entry.path().filename().string());
+  }
+  if (failed) {
+    return {Code::kIo, model.tokenizer_dir + ": " + failed.message()};
+  }
+  std::sort(names.begin(), names.end());
+  std::string left;
+  for (const std::string& name : names) {
+    if (IsReplaced(name)) continue;
+    if (!GoesAlong(name)) {
+      left += (left.empty() ? "" : ", ") + name;
+      continue;
+    }
+    HEARTH_ASSIGN(const std::string text,
+                  ReadTextFile(model.tokenizer_dir + "/" + name));
+    HEARTH_TRY(WriteFileAtomically(directory + "/" + name, AsBytes(text)));
+  }
+  if (!left.empty()) {
+    notes.push_back(model.tokenizer_dir +
+                    ": files that are not copied: " + left);
   }
   return {};
 }
@@ -306,12 +412,13 @@ Result<void> WriteJsonFile(const std::string& path, const Json& json) {
 }
 
 Result<void> WriteTokenizerFiles(const LoadedModel& model,
-                                 const std::string& directory) {
+                                 const std::string& directory,
+                                 std::vector<std::string>& notes) {
   switch (model.tokenizer_source) {
     case TokenizerSource::kGguf:
       return GgufVocabulary(model).Write(directory);
     case TokenizerSource::kDirectory:
-      return Copy(model, directory);
+      return Copy(model, directory, notes);
     case TokenizerSource::kBytes:
       break;
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "hearth/result.h"
@@ -10,11 +11,13 @@
 
 namespace hearth {
 
-// Writes tokenizer.json and tokenizer_config.json: copied from a directory,
-// made from a GGUF vocabulary or for plain bytes. kUnsupported, naming the
-// part, for other vocabularies.
+// Writes tokenizer.json and tokenizer_config.json: made from a GGUF vocabulary
+// or for plain bytes, or copied from a directory, with its templates, licence,
+// card and generation settings; `notes` gets a line for files that are not.
+// kUnsupported, naming the part, for other vocabularies.
 Result<void> WriteTokenizerFiles(const LoadedModel& model,
-                                 const std::string& directory);
+                                 const std::string& directory,
+                                 std::vector<std::string>& notes);
 
 Result<void> WriteJsonFile(const std::string& path, const Json& json);
 

@@ -71,7 +71,8 @@ Json RopeJson(const RopeScaling& s) {
     json["rope_type"] = type;
     json["factor"] = s.factor;
     if (s.original_context > 0) {
-      json["original_max_position_embeddings"] = s.original_context;
+      json["original_max_position_embeddings"] =
+          std::llround(s.original_context);
     }
     if (s.attention_factor > 0) json["attention_factor"] = s.attention_factor;
   };
@@ -117,7 +118,8 @@ void AddRope(const ModelConfig& c, const Family& family, Json& json) {
     rope = {{"full_attention", std::move(rope)},
             {"sliding_attention", RopeJson(c.local_rope.scaling)}};
   } else if (scaling.kind == RopeScalingKind::kLongrope) {
-    json["original_max_position_embeddings"] = scaling.original_context;
+    json["original_max_position_embeddings"] =
+        std::llround(scaling.original_context);
   }
   json["rope_parameters"] = std::move(rope);
 }

@@ -44,6 +44,7 @@ Result<std::unique_ptr<Tokenizer>> MakeFromGguf(const GgufFile& gguf) {
   }
   if (gguf.Has("tokenizer.ggml.merges")) {
     HEARTH_ASSIGN(vocab.merges, gguf.TextArray("tokenizer.ggml.merges"));
+    vocab.merges_given = true;
   }
   HEARTH_ASSIGN(vocab.bos, OptionalId(gguf, "tokenizer.ggml.bos_token_id"));
   HEARTH_ASSIGN(vocab.eos, OptionalId(gguf, "tokenizer.ggml.eos_token_id"));
@@ -57,6 +58,7 @@ Result<std::unique_ptr<Tokenizer>> MakeFromGguf(const GgufFile& gguf) {
                 OptionalBool(gguf, "tokenizer.ggml.add_space_prefix"));
   HEARTH_ASSIGN(vocab.remove_extra_whitespaces,
                 OptionalBool(gguf, "tokenizer.ggml.remove_extra_whitespaces"));
+  HEARTH_ASSIGN(vocab.pipeline, gguf.Text("hearth.tokenizer", ""));
   return MakeGgufTokenizer(vocab);
 }
 

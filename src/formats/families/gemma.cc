@@ -32,8 +32,9 @@ void WriteGemmaHf(const ModelConfig& config, Json& json) {
   const auto cap = [](float value) {
     return value == 0 ? Json() : Json(HfNumber(value));
   };
+  // An integer: transformers refuses 256.0.
   json["query_pre_attn_scalar"] =
-      std::round(1 / std::pow(static_cast<double>(config.attention_scale), 2));
+      std::llround(1 / std::pow(static_cast<double>(config.attention_scale), 2));
   json["attn_logit_softcapping"] = cap(config.attention_softcap);
   json["final_logit_softcapping"] = cap(config.logit_softcap);
 }

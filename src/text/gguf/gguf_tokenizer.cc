@@ -5,6 +5,7 @@
 
 #include "text/bpe/merge_reader.h"
 #include "text/end_tokens.h"
+#include "text/gguf/gguf_pipeline.h"
 #include "text/gguf/gguf_pre.h"
 #include "text/gguf/gguf_vocab.h"
 #include "text/pipeline_tokenizer.h"
@@ -83,10 +84,6 @@ std::vector<std::int32_t> CorrectedTypes(const GgufVocab& vocab) {
 
 // Control, unknown and user-defined pieces are looked for in the text itself.
 void CollectAdded(const GgufVocab& vocab, TokenizerSpec& spec) {
-  const std::string name = LowerAscii(vocab.general_name);
-  // Phi-3's template relies on white space after its markers being dropped.
-  const bool phi3 = name.find("phi-3") != std::string::npos ||
-                    name.find("phi3") != std::string::npos;
   for (std::size_t id = 0; id < vocab.tokens.size(); ++id) {
     const GgufTokenType type = TypeOf(vocab, id);
     const bool control =
@@ -96,8 +93,7 @@ void CollectAdded(const GgufVocab& vocab, TokenizerSpec& spec) {
     token.id = static_cast<std::int32_t>(id);
     token.content = std::string(vocab.tokens[id]);
     token.special = control;
-    token.rstrip = phi3 && token.content != "<unk>" && token.content != "<s>" &&
-                   token.content != "<|endoftext|>";
+    token.rstrip = DropsSpaceAfter(vocab.general_name, token.content);
     spec.added.push_back(std::move(token));
   }
 }
@@ -179,7 +175,9 @@ Result<void> ReadMerges(const GgufVocab& vocab, Bpe& bpe) {
 
 Result<void> ReadByteLevel(const GgufVocab& vocab, TokenizerSpec& spec) {
   HEARTH_ASSIGN(const GgufPre pre, FindGgufPre(vocab.pre, vocab.what));
-  if (vocab.merges.empty()) return Bad(vocab, "merges is missing");
+  if (vocab.merges.empty() && !vocab.merges_given) {
+    return Bad(vocab, "merges is missing");
+  }
   std::size_t text_bytes = 0;
   for (const std::string_view token : vocab.tokens) text_bytes += token.size();
   VocabBuilder builder(vocab.tokens.size(), text_bytes);
@@ -223,6 +221,13 @@ Result<void> ReadByteLevel(const GgufVocab& vocab, TokenizerSpec& spec) {
 
 }  // namespace
 
+bool DropsSpaceAfter(std::string_view general_name, std::string_view token) {
+  const std::string name = LowerAscii(std::string(general_name));
+  const bool phi3 = name.find("phi-3") != std::string::npos ||
+                    name.find("phi3") != std::string::npos;
+  return phi3 && token != "<unk>" && token != "<s>" && token != "<|endoftext|>";
+}
+
 Result<std::unique_ptr<Tokenizer>> MakeGgufTokenizer(const GgufVocab& given) {
   TokenizerSpec spec;
   HEARTH_TRY(CheckSizes(given));
@@ -240,6 +245,9 @@ Result<std::unique_ptr<Tokenizer>> MakeGgufTokenizer(const GgufVocab& given) {
     return Error{Code::kUnsupported,
                  vocab.what + ": tokenizer.ggml.model \"" + vocab.model +
                      "\" is not supported (llama and gpt2 are)"};
+  }
+  if (!vocab.pipeline.empty()) {
+    HEARTH_TRY(ApplyPipeline(vocab.pipeline, vocab.what, spec));
   }
   FindEnds(spec);
   HEARTH_ASSIGN(auto made,

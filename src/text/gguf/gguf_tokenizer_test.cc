@@ -271,6 +271,50 @@ TEST(GgufTokenizer, FaultsAreNamed) {
   }
 }
 
+TEST(GgufTokenizer, AnEmptyListOfMergesIsAVocabularyOfBytes) {
+  Strings s = ByteLevel("gpt-2");
+  s.merges.clear();
+  s.vocab.merges_given = true;
+  const auto made = MakeGgufTokenizer(s.Views());
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_EQ(*(*made)->Encode("ab"), (Ids{'a', 'b'}));
+}
+
+TEST(GgufTokenizer, WhatItsOwnKeysCannotSayComesFromOneMore) {
+  Strings s = ByteLevel("gpt-2");
+  s.vocab.pipeline =
+      R"({"normalizer":{"type":"NFC"},
+          "pre_tokenizer":{"type":"ByteLevel","add_prefix_space":true,
+                           "use_regex":true},
+          "added_tokens":[{"id":258,"rstrip":true}],
+          "post_processor":{"type":"TemplateProcessing",
+            "single":[{"SpecialToken":{"id":"x","type_id":0}},
+                      {"Sequence":{"id":"A","type_id":0}}],
+            "special_tokens":{"x":{"id":"x","ids":[258],"tokens":["x"]}}},
+          "ends":[65]})";
+  const auto made = MakeGgufTokenizer(s.Views());
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_EQ(*(*made)->Encode("ab"), (Ids{258, 257}));
+  EXPECT_EQ((*made)->Encode("<|eot|>   b")->size(), 3u) << "blanks are gone";
+  // A letter and a combining accent are one letter of two bytes.
+  EXPECT_EQ((*made)->Encode("e\xCC\x81")->size(), 1u + 1u + 2u);
+  EXPECT_TRUE((*made)->IsEnd(65));
+}
+
+TEST(GgufTokenizer, FaultsOfTheExtraKeyAreNamed) {
+  for (const char* json :
+       {"[]", "{", R"({"added_tokens":[{"id":5}]})", R"({"added_tokens":{}})",
+        R"({"added_tokens":[{"id":258,"rstrip":1}]})", R"({"ends":[-1]})",
+        R"({"ends":[99999]})", R"({"normalizer":{"type":7}})"}) {
+    Strings s = ByteLevel("gpt-2");
+    s.vocab.pipeline = json;
+    const auto made = MakeGgufTokenizer(s.Views());
+    ASSERT_FALSE(made.ok()) << json;
+    EXPECT_EQ(made.error().code, Code::kCorrupt) << json;
+    EXPECT_EQ(made.error().message.find("model.gguf"), 0u);
+  }
+}
+
 TEST(GgufTokenizer, ScoresMustBeNumbers) {
   Strings s = SentencePiece();
   s.vocab.scores[5] = __builtin_nanf("");

@@ -43,6 +43,7 @@ struct GgufVocab {
   std::vector<float> scores;              // tokenizer.ggml.scores
   std::vector<std::int32_t> token_types;  // tokenizer.ggml.token_type
   std::vector<std::string_view> merges;   // tokenizer.ggml.merges, "a b"
+  bool merges_given = false;  // the key is there; the list may be empty
   std::optional<std::int32_t> bos, eos, unk, pad;  // *_token_id
   std::optional<bool> add_bos;           // tokenizer.ggml.add_bos_token
   std::optional<bool> add_eos;           // tokenizer.ggml.add_eos_token
@@ -51,7 +52,13 @@ struct GgufVocab {
   // unigram kind has them, which is refused.
   std::optional<bool> remove_extra_whitespaces;
   std::string_view precompiled_charsmap;
+  // hearth.tokenizer: text/gguf/gguf_pipeline.h. Empty: not there.
+  std::string_view pipeline;
 };
+
+// Whether the vocabulary of a model of this name drops white space after the
+// token. Phi-3's chat template relies on that, and GGUF has no key for it.
+bool DropsSpaceAfter(std::string_view general_name, std::string_view token);
 
 Result<std::unique_ptr<Tokenizer>> MakeGgufTokenizer(const GgufVocab& vocab);
 
