@@ -22,10 +22,10 @@ namespace hearth {
 
 // A GgufEntry is a value of another file, taken over byte for byte; it borrows
 // that file.
-using GgufValue =
-    std::variant<GgufEntry, std::uint32_t, std::int32_t, std::uint64_t, float, bool,
-                 std::string, std::vector<std::string>, std::vector<float>,
-                 std::vector<std::int32_t>, std::vector<bool>>;
+using GgufValue = std::variant<GgufEntry, std::uint32_t, std::int32_t,
+                               std::uint64_t, float, bool, std::string,
+                               std::vector<std::string>, std::vector<float>,
+                               std::vector<std::int32_t>, std::vector<bool>>;
 
 struct GgufMetadata {
   std::string key;

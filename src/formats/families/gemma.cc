@@ -33,8 +33,8 @@ void WriteGemmaHf(const ModelConfig& config, Json& json) {
     return value == 0 ? Json() : Json(HfNumber(value));
   };
   // An integer: transformers refuses 256.0.
-  json["query_pre_attn_scalar"] =
-      std::llround(1 / std::pow(static_cast<double>(config.attention_scale), 2));
+  json["query_pre_attn_scalar"] = std::llround(
+      1 / std::pow(static_cast<double>(config.attention_scale), 2));
   json["attn_logit_softcapping"] = cap(config.attention_softcap);
   json["final_logit_softcapping"] = cap(config.logit_softcap);
 }
