@@ -32,8 +32,10 @@ class Terminal {
     }
   }
   ~Terminal() {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
+    if (pid_ > 0) {  // 0 would be this test and all around it
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, nullptr, 0);
+    }
     ::close(fd_);
   }
 

@@ -333,9 +333,8 @@ int RunChat(ChatArgs& args) {
   const auto exists = FindConversation(args);
   if (!exists.ok()) return Fail(exists.error());
   args.conversation.now = ClockFromEnvironment();
-  auto engine = Engine::Open(args.base.engine);
+  auto engine = args.base.Open(args.quiet);
   if (!engine.ok()) return Fail(engine.error());
-  args.base.UseModel(**engine);
   auto conversation = OpenConversation(**engine, args.conversation);
   if (!conversation.ok()) return Fail(conversation.error());
   if (*exists) {

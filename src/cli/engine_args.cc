@@ -4,6 +4,7 @@
 #include <random>
 
 #include "cli/cache_location.h"
+#include "cli/progress.h"
 #include "cli/text.h"
 #include "cli/units.h"
 
@@ -257,6 +258,20 @@ Result<void> EngineArgs::Finalize(const std::string& why_no_cache) {
   }
   sampling.seed = seed_.has_value() ? *seed_ : NewSeed();
   return FindPromptCache(why_no_cache);
+}
+
+Result<std::unique_ptr<Engine>> EngineArgs::Open(bool quiet) {
+  const bool caches =
+      !engine.prompt_cache_dir.empty() || !engine.prompt_cache_file.empty();
+  // Reading a model of many gigabytes takes as long as the disk takes.
+  const SlowNote note(
+      caches ? "reading the whole model once, to know whose KV it is; the next "
+               "run of this file need not"
+             : "opening the model",
+      quiet);
+  HEARTH_ASSIGN(std::unique_ptr<Engine> opened, Engine::Open(engine));
+  UseModel(*opened);
+  return opened;
 }
 
 void EngineArgs::UseModel(const Engine& opened) {

@@ -1,6 +1,7 @@
 // The options of a model, its KV cache and sampling that several commands have.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,7 +20,7 @@ void AddModelOptions(Command& command, EngineOptions& engine);
 class EngineArgs {
  public:
   EngineOptions engine;
-  // Filled by Finalize, and by UseModelSampling where the user said nothing.
+  // Filled by Finalize and Open.
   // What holds where neither the user nor the model says otherwise.
   SamplingOptions sampling = {
       .temperature = 0.8, .top_k = 40, .top_p = 0.95, .min_p = 0.05};
@@ -37,13 +38,14 @@ class EngineArgs {
   // and `sampling`. `why_no_cache`: what forbids a prompt cache and guesses,
   // with its option's name; empty: nothing does. kInvalidArgument.
   Result<void> Finalize(const std::string& why_no_cache = {});
-  // What the engine can tell only now: the model's own sampling settings, and a
-  // context beyond what it was trained on. Notes it on stderr.
-  void UseModel(const Engine& opened);
+  // Opens the engine; then takes the model's own sampling settings where the
+  // user said nothing, and warns of a context beyond what it was trained on.
+  Result<std::unique_ptr<Engine>> Open(bool quiet);
 
  private:
   void AddPromptCache(Command& command);
   Result<void> CheckEffects(const std::string& why_no_cache) const;
+  void UseModel(const Engine& opened);
   Result<void> FindPromptCache(const std::string& why_no_cache);
 
   std::string kv_keys_, kv_values_;  // empty: as kv_quantize

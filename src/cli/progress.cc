@@ -72,6 +72,27 @@ std::string ProgressText(const std::string& what, Unit unit, std::uint64_t done,
   return text.substr(0, width);
 }
 
+SlowNote::SlowNote(std::string text, bool quiet) {
+  if (quiet) return;
+  waiting_ = std::thread([this, text = std::move(text)] {
+    std::unique_lock lock(mutex_);
+    const bool in_time =
+        ended_.wait_for(lock, std::chrono::duration<double>(kQuietSeconds),
+                        [this] { return over_; });
+    if (!in_time) Note(text);
+  });
+}
+
+SlowNote::~SlowNote() {
+  if (!waiting_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  ended_.notify_all();
+  waiting_.join();
+}
+
 Progress::Progress(std::string what, Unit unit, bool quiet)
     : what_(std::move(what)),
       unit_(unit),

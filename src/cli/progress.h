@@ -3,8 +3,11 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 #include <string>
+#include <thread>
 
 namespace hearth::cli {
 
@@ -30,6 +33,20 @@ class Progress {
   std::uint64_t first_done_ = 0;
   Clock::time_point start_ = Clock::now();
   Clock::time_point last_ = Clock::now();
+};
+
+// Says `text` when it lives longer than a second: for work that cannot tell how
+// far it is. Silent when `quiet`.
+class SlowNote {
+ public:
+  SlowNote(std::string text, bool quiet);
+  ~SlowNote();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool over_ = false;
+  std::thread waiting_;
 };
 
 // How far it is: `rate` a second. With `columns` 0 a sentence, else a line with

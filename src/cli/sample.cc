@@ -130,9 +130,8 @@ int Sample(SampleArgs& args) {
     return Fail(ready.error());
   const auto text = PromptText(args);
   if (!text.ok()) return Fail(text.error());
-  auto engine = Engine::Open(args.base.engine);
+  auto engine = args.base.Open(args.quiet);
   if (!engine.ok()) return Fail(engine.error());
-  args.base.UseModel(**engine);
   CatchInterrupts();
   const auto report = Run(args, **engine, *text);
   const auto saved =
