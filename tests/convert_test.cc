@@ -413,7 +413,7 @@ TEST(Convert, PlainBytesMakeAGgufThatItsReaderTakes) {
   ASSERT_TRUE(codec.ok()) << codec.error().message;
   EXPECT_EQ(*(*codec)->Encode("a\xC3\xA9", true),
             (std::vector<std::int32_t>{'a', 0xC3, 0xA9}));
-  EXPECT_EQ(Distance(LogitsOf(hf), LogitsOf(dir.path() + "/m.gguf")), 0.0);
+  EXPECT_LT(Distance(LogitsOf(hf), LogitsOf(dir.path() + "/m.gguf")), 1e-5);
 }
 
 TEST(Quantize, EveryTypeStaysNearTheModel) {

@@ -179,8 +179,13 @@ class GgufVocabulary {
                                   ".tokens differ in length"};
     }
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
-      vocab_[std::string(tokens_[i])] = i;
       const GgufTokenType type = TypeOf(i);
+      // What convert_tokenizer.cc calls an id without a piece.
+      if (type == GgufTokenType::kUnused &&
+          tokens_[i] == "[PAD" + std::to_string(i) + "]") {
+        continue;
+      }
+      vocab_[std::string(tokens_[i])] = i;
       const bool special =
           type == GgufTokenType::kControl || type == GgufTokenType::kUnknown;
       if (!special && type != GgufTokenType::kUserDefined) continue;

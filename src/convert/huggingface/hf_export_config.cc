@@ -39,6 +39,9 @@ std::optional<RopeScaling> FindLlama3(const RopeConfig& rope) {
   s.kind = RopeScalingKind::kLlama3;
   s.factor = 1;
   for (const float d : divisors) s.factor = std::max(s.factor, double{d});
+  // A divisor was rounded twice; the factor is a number that people write.
+  const double written = std::round(s.factor * 1000) / 1000;
+  if (std::abs(written - s.factor) < 1e-6 * s.factor) s.factor = written;
   std::vector<double> contexts;
   for (std::size_t i = 0; i < divisors.size() && s.factor > 1; ++i) {
     const double kept =

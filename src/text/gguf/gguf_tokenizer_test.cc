@@ -295,7 +295,7 @@ TEST(GgufTokenizer, WhatItsOwnKeysCannotSayComesFromOneMore) {
   const auto made = MakeGgufTokenizer(s.Views());
   ASSERT_TRUE(made.ok()) << made.error().message;
   EXPECT_EQ(*(*made)->Encode("ab"), (Ids{258, 257}));
-  EXPECT_EQ((*made)->Encode("<|eot|>   b")->size(), 3u) << "blanks are gone";
+  EXPECT_EQ((*made)->Encode("<|eot|>   ab")->size(), 3u) << "blanks are gone";
   // A letter and a combining accent are one letter of two bytes.
   EXPECT_EQ((*made)->Encode("e\xCC\x81")->size(), 1u + 1u + 2u);
   EXPECT_TRUE((*made)->IsEnd(65));
