@@ -145,8 +145,9 @@ Result<ConvertReport> ConvertModel(const std::string& in,
   HEARTH_TRY(CheckTarget(in, out, IsDirectoryTarget(out), options));
   HEARTH_ASSIGN(LoadedModel model, LoadModel(in));
   if (HasSuffix(out, ".tinygpt")) {
-    HEARTH_TRY(WriteTinygpt(model, out, options));
-    return ConvertReport{.notes = {}, .n_tensors = model.tensors.size()};
+    ConvertReport report{.notes = {}, .n_tensors = model.tensors.size()};
+    HEARTH_TRY(WriteTinygpt(model, out, options, report.notes));
+    return report;
   }
   const auto widened = WidenAllInt4(model);
   if (IsDirectoryTarget(out)) {

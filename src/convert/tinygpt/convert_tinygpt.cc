@@ -34,7 +34,8 @@ bool IsTokenizerFile(const std::string& name) {
 }  // namespace
 
 Result<void> WriteTinygpt(const LoadedModel& model, const std::string& path,
-                          const WriteOptions& options) {
+                          const WriteOptions& options,
+                          std::vector<std::string>& notes) {
   HEARTH_TRY(CheckFitsTinygpt(model));
   HEARTH_ASSIGN(const bool bytes, IsPlainBytes(model));
   std::string source;
@@ -50,7 +51,7 @@ Result<void> WriteTinygpt(const LoadedModel& model, const std::string& path,
     HEARTH_ASSIGN(
         OutputDirectory out,
         OutputDirectory::Create(directory, options.replace, IsTokenizerFile));
-    HEARTH_TRY(WriteTokenizerFiles(model, out.path()));
+    HEARTH_TRY(WriteTokenizerFiles(model, out.path(), notes));
     source = stem.filename().string() + "-tokenizer";
     HEARTH_TRY(ExportTinygpt(model, source, path, options));
     return out.Commit();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "hearth/convert.h"
 #include "hearth/result.h"
@@ -11,8 +12,10 @@ namespace hearth {
 
 // A vocabulary that is not plain bytes goes into the directory
 // "<path without .tinygpt>-tokenizer" beside the file. kUnsupported, naming the
-// difference, for a model of another forward pass.
+// difference, for a model of another forward pass. Adds to `notes` what a
+// reader of the result should know.
 Result<void> WriteTinygpt(const LoadedModel& model, const std::string& path,
-                          const WriteOptions& options);
+                          const WriteOptions& options,
+                          std::vector<std::string>& notes);
 
 }  // namespace hearth

@@ -216,7 +216,7 @@ class AffineSearch {
          s <= std::min(form_.last_scale, scale + 1); ++s) {
       Affine tried{block.d * static_cast<float>(s), wanted[at].minimum};
       // The minimum that goes with the codes of this scale.
-      if (s > 0 && block.dmin > 0) {
+      if (s > 0 && block.dmin > 0 && parts_[at].w_sum > 0) {
         const CodeSums sums = SumsOf(parts_[at], Inverse(tried.scale),
                                      -tried.minimum, form_.last_code);
         tried.minimum = static_cast<float>(
