@@ -59,10 +59,12 @@ TEST(ConvertOutput, ADirectoryOfAnotherModelIsNotMixed) {
   const auto report = ConvertModel(kStories260K, dir.path(), {.replace = true});
   ASSERT_TRUE(report.ok()) << report.error().message;
   for (const char* stale :
-       {"chat_template.jinja", "generation_config.json",
-        "model-00001-of-00002.safetensors", "model.safetensors.index.json"}) {
+       {"chat_template.jinja", "model-00001-of-00002.safetensors",
+        "model.safetensors.index.json"}) {
     EXPECT_FALSE(fs::exists(dir.path() + "/" + stale)) << stale;
   }
+  // The model has end tokens to write there.
+  EXPECT_NE(*ReadTextFile(dir.path() + "/generation_config.json"), "{}");
   EXPECT_TRUE(fs::exists(dir.path() + "/README.md"));
 }
 

@@ -13,7 +13,7 @@ inline constexpr std::uint32_t kNumericsVersion = 1;
 struct Numerics {
   std::uint32_t version = kNumericsVersion;
   // Empty: the order of operations of docs/kernels.md, which every CPU keeps.
-  std::string_view profile;
+  std::string_view profile = {};
 
   friend bool operator==(const Numerics&, const Numerics&) = default;
 };
