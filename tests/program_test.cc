@@ -89,7 +89,7 @@ TEST(Program, WrongUsageIsRefusedWithCode2AndTheRemedy) {
        "leave one out"},
       {"sample " + kStories260K + kPrompt +
            "--kv-growth concat --kv-preallocate",
-       "in-place"},
+       "grows in place"},
       {"sample " + kStories260K + kPrompt + "--top-p 2", "top-p"},
       {"sample --context 2000 -p x", "learned positions"},
       {"sample " + kStories260K + " -p ''  --temp 0 --context 0", "from 1 to"},

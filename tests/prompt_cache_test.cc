@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/hash.h"
 #include "hearth/engine.h"
 #include "testing/launch.h"
 #include "testing/temp_dir.h"
@@ -127,8 +128,14 @@ TEST(PromptCache, R61_LoadingIsLeftOutWhereComputingIsFaster) {
   const auto memos = FilesBelow(dir.path(), ".speed");
   ASSERT_EQ(memos.size(), 1u);
   const auto pretend_slow_disk = [&] {
-    std::ofstream(memos[0]) << R"({"version": 1, "load_bytes_per_s": 1000.0,)"
-                            << R"( "prefill_tokens_per_s": 5000.0})";
+    // As store/memo/speed_memo.cc writes it: a line, and its checksum.
+    const std::string line =
+        R"({"load_bytes_per_s":1000.0,"prefill_tokens_per_s":5000.0,)"
+        R"("version":2})";
+    char checksum[18] = {};
+    std::snprintf(checksum, sizeof(checksum), "%016llx\n",
+                  static_cast<unsigned long long>(Checksum64(AsBytes(line))));
+    std::ofstream(memos[0]) << line << "\n" << checksum;
   };
   pretend_slow_disk();
   const Answer declined = MustAsk(options, Ids(500));

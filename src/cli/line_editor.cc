@@ -2,6 +2,7 @@
 
 #include <histedit.h>
 #include <langinfo.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -28,11 +29,23 @@ void UseUtf8() {
   }
 }
 
+// Waits for the terminal. False: ctrl-C or SIGTERM came. The system may give
+// the signal to any thread, so that a read of this one need not notice.
+bool WaitForInput() {
+  constexpr int kLookMs = 100;
+  pollfd terminal = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  while (!Interrupted() && !Terminated()) {
+    if (::poll(&terminal, 1, kLookMs) > 0) return true;
+  }
+  return false;
+}
+
 // A character from the terminal; -1 ends the line: ctrl-C, SIGTERM, an error.
 // libedit's own reader goes on after a signal.
 int ReadCharacter(EditLine*, wchar_t* out) {
   std::mbstate_t state = {};
   while (true) {
+    if (!WaitForInput()) return -1;
     char byte = 0;
     const ssize_t n = ::read(STDIN_FILENO, &byte, 1);
     if (n == 0) return 0;
