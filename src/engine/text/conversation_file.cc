@@ -22,6 +22,14 @@ bool IsMessage(const OrderedJson& message) {
          Member(message, "content", &OrderedJson::is_string) != nullptr;
 }
 
+// An integer beyond 64 bits, which the parser keeps for templates: written
+// again it would be something else.
+bool HoldsLargeInteger(const OrderedJson& json) {
+  return json.is_binary() ||
+         (json.is_structured() &&
+          std::any_of(json.begin(), json.end(), HoldsLargeInteger));
+}
+
 bool IsId(const OrderedJson& id) {
   return id.is_number_unsigned() && id.get<std::uint64_t>() <= INT32_MAX;
 }
@@ -68,6 +76,9 @@ Result<SavedConversation> ParseConversation(std::string_view text,
   if (messages == nullptr ||
       !std::all_of(messages->begin(), messages->end(), IsMessage)) {
     return corrupt("\"messages\" is no list of objects with role and content");
+  }
+  if (HoldsLargeInteger(*messages)) {
+    return corrupt("\"messages\" holds an integer beyond 64 bits");
   }
   saved.messages = *messages;
   const OrderedJson* prompt = Member(json, "prompt", &OrderedJson::is_string);
