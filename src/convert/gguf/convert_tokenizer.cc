@@ -380,10 +380,10 @@ Result<void> JsonVocabulary::AddSpecialIds() {
     }
     if (token == nullptr || !token->is_string()) continue;
     const auto found = ids_.find(token->get<std::string>());
-    const bool there =
-        std::any_of(out_.begin(), out_.end(), [&](const GgufMetadata& entry) {
-          return entry.key == std::string("tokenizer.ggml.") + key;
-        });
+    const std::string full_key = std::string("tokenizer.ggml.") + key;
+    const bool there = std::any_of(
+        out_.begin(), out_.end(),
+        [&](const GgufMetadata& entry) { return entry.key == full_key; });
     if (found != ids_.end() && !there) {
       Add(key, static_cast<std::uint32_t>(found->second));
     }
