@@ -28,6 +28,7 @@ class ListTokenizer final : public Tokenizer {
   std::optional<std::int32_t> bos_id() const override { return std::nullopt; }
   std::optional<std::int32_t> eos_id() const override { return end_; }
   std::span<const std::int32_t> end_ids() const override { return {&end_, 1}; }
+  void AddEnds(std::span<const std::int32_t>) override {}
   bool IsSpecial(std::int32_t id) const override { return id == end_; }
   std::string Piece(std::int32_t id) const override { return TokenBytes(id); }
   std::optional<std::int32_t> FindPiece(std::string_view) const override {
