@@ -78,8 +78,8 @@ class Conversation {
 // Whether a conversation can be saved there: for before the work.
 Result<void> CheckConversationFile(const std::string& path);
 
-// The engine outlives the conversation. kNotFound when the model has no chat
-// template and none is given.
+// The conversation keeps what it needs of the engine. kNotFound when the model
+// has no chat template and none is given.
 Result<std::unique_ptr<Conversation>> OpenConversation(
     Engine& engine, const ConversationOptions& options);
 

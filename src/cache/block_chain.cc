@@ -24,6 +24,15 @@ Digest ChildId(const Digest& parent, std::span<const std::int32_t> tokens) {
       .Finish();
 }
 
+void AddFullBlockIds(const Digest& root, std::span<const std::int32_t> tokens,
+                     std::size_t step, std::vector<Digest>& ids) {
+  ids.reserve(tokens.size() / step);
+  while ((ids.size() + 1) * step <= tokens.size()) {
+    ids.push_back(ChildId(ids.empty() ? root : ids.back(),
+                          tokens.subspan(ids.size() * step, step)));
+  }
+}
+
 BlockChain::BlockChain(KvIdentity identity,
                        std::span<const std::int32_t> tokens, int block_tokens)
     : identity_(std::move(identity)),
@@ -59,12 +68,10 @@ std::size_t BlockChain::BeginOf(std::size_t index) const {
 }
 
 void BlockChain::AddIds() {
-  ids_.reserve((tokens_.size() + step_ - 1) / step_);
-  while (ids_.size() * step_ < tokens_.size()) {
-    const std::size_t begin = ids_.size() * step_;
-    ids_.push_back(ChildId(
-        ParentOf(ids_.size()),
-        tokens().subspan(begin, std::min(step_, tokens_.size() - begin))));
+  AddFullBlockIds(root_id_, tokens_, step_, ids_);
+  if (ids_.size() * step_ < tokens_.size()) {
+    ids_.push_back(
+        ChildId(ParentOf(ids_.size()), tokens().subspan(ids_.size() * step_)));
   }
 }
 

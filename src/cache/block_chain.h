@@ -26,6 +26,11 @@ struct KvIdentity {
 Digest RootId(const KvIdentity& identity);
 Digest ChildId(const Digest& parent, std::span<const std::int32_t> tokens);
 
+// Appends the ids of the full blocks of `tokens` that `ids` lacks. REQUIRES:
+// `ids` are those of the first full blocks; step > 0.
+void AddFullBlockIds(const Digest& root, std::span<const std::int32_t> tokens,
+                     std::size_t step, std::vector<Digest>& ids);
+
 // One block of a chain. `tokens` points into the chain.
 struct BlockRef {
   Digest parent, id;  // `parent`: the root's id for the first block

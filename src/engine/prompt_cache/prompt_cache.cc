@@ -122,17 +122,18 @@ std::optional<LoadChoice::Prediction> PromptCache::Predict(const KvSpec& spec,
       n_tokens, spec.bytes_per_token() * static_cast<std::uint64_t>(n_tokens));
 }
 
-std::optional<std::string> PromptCache::Decline(
-    const KvSpec& spec, std::span<const std::int32_t> tokens, int n_have) {
-  const BlockChain prompt(identity_, tokens, spec.block_tokens);
+std::optional<std::string> PromptCache::Decline(const KvSpec& spec,
+                                                const BlockChain& prompt,
+                                                int n_have) {
+  const auto n_tokens = static_cast<int>(prompt.tokens().size());
   if (!has_remote_ && n_have >= spec.block_tokens &&
       store_->CountStored(prompt) <= n_have) {
     return "tokens " + std::to_string(n_have) + ".." +
-           std::to_string(tokens.size() - 1) + " are not stored";
+           std::to_string(n_tokens - 1) + " are not stored";
   }
   if (always_load_) return std::nullopt;
   // Both grow with the tokens: when loading pays for all, it pays for a part.
-  const auto whole = Predict(spec, static_cast<int>(tokens.size()));
+  const auto whole = Predict(spec, n_tokens);
   if (!whole.has_value() || whole->load_pays()) return std::nullopt;
   const int n_stored = store_->CountStored(prompt);
   const auto prediction = Predict(spec, n_stored);
@@ -147,13 +148,13 @@ StoreMatch PromptCache::Lookup(const KvSpec& spec,
                                int n_have) {
   StoreMatch match;
   if (store_ != nullptr) {
-    if (auto reason = Decline(spec, tokens, n_have); reason.has_value()) {
+    const BlockChain prompt(identity_, tokens, spec.block_tokens);
+    if (auto reason = Decline(spec, prompt, n_have); reason.has_value()) {
       match.miss_reason = *std::move(reason);
     } else {
       const auto start = std::chrono::steady_clock::now();
       try {
-        match = store_->Lookup(BlockChain(identity_, tokens, spec.block_tokens),
-                               spec);
+        match = store_->Lookup(prompt, spec);
       } catch (const std::bad_alloc&) {
         match = {};
         match.miss_reason = "no memory to load what is stored";

@@ -106,8 +106,7 @@ class PromptCache {
   explicit PromptCache(const EngineOptions& options);
   // Why nothing is to be loaded; nothing when something is.
   std::optional<std::string> Decline(const KvSpec& spec,
-                                     std::span<const std::int32_t> tokens,
-                                     int n_have);
+                                     const BlockChain& prompt, int n_have);
   // Changes what is known of this machine's speeds, and keeps it.
   template <typename F>
   void Note(const F& change);

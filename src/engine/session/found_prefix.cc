@@ -23,12 +23,9 @@ FoundPrefix FindPrefix(PromptCache& cache, const KvSpec& spec,
 std::vector<Digest> FullBlockIds(const Digest& chain_root,
                                  std::span<const std::int32_t> tokens,
                                  int block_tokens) {
-  const auto step = static_cast<std::size_t>(block_tokens);
   std::vector<Digest> ids;
-  for (; tokens.size() >= step; tokens = tokens.subspan(step)) {
-    ids.push_back(
-        ChildId(ids.empty() ? chain_root : ids.back(), tokens.first(step)));
-  }
+  AddFullBlockIds(chain_root, tokens, static_cast<std::size_t>(block_tokens),
+                  ids);
   return ids;
 }
 

@@ -50,12 +50,8 @@ void History::DropIds(int n_tokens) {
 }
 
 std::span<const Digest> History::BlockIds() {
-  const auto step = static_cast<std::size_t>(kv_->block_tokens());
-  while ((ids_.size() + 1) * step <= tokens_.size()) {
-    const auto block = std::span<const std::int32_t>(tokens_).subspan(
-        ids_.size() * step, step);
-    ids_.push_back(ChildId(ids_.empty() ? chain_root_ : ids_.back(), block));
-  }
+  AddFullBlockIds(chain_root_, tokens_,
+                  static_cast<std::size_t>(kv_->block_tokens()), ids_);
   return ids_;
 }
 
