@@ -22,11 +22,8 @@ inline std::string ProgramCommand(const TempDir& dir) {
   return "HEARTH_CACHE_DIR=" + dir.path() + "/default-cache " HEARTH_PROGRAM;
 }
 
-// Runs the program with shell-quoted arguments, which may redirect its output.
-inline Ran RunProgram(const TempDir& dir, const std::string& arguments) {
-  const std::string err_file = dir.path() + "/stderr";
-  const std::string command =
-      ProgramCommand(dir) + " 2>" + err_file + " </dev/null " + arguments;
+// Runs a command of the shell whose errors go to `dir`'s file "stderr".
+inline Ran RunCommand(const TempDir& dir, const std::string& command) {
   Ran ran;
   FILE* pipe = ::popen(command.c_str(), "r");
   char buffer[4096];
@@ -36,8 +33,14 @@ inline Ran RunProgram(const TempDir& dir, const std::string& arguments) {
   }
   const int status = ::pclose(pipe);
   ran.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-  ran.err = *ReadTextFile(err_file);
+  ran.err = *ReadTextFile(dir.path() + "/stderr");
   return ran;
+}
+
+// Runs the program with shell-quoted arguments, which may redirect its output.
+inline Ran RunProgram(const TempDir& dir, const std::string& arguments) {
+  return RunCommand(dir, ProgramCommand(dir) + " 2>" + dir.path() +
+                             "/stderr </dev/null " + arguments);
 }
 
 }  // namespace hearth

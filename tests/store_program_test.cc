@@ -1,14 +1,11 @@
 // The program and its prompt cache where something is in the way: signals,
 // limits, typing errors, budgets.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <string>
 
-#include "base/file.h"
-#include "hearth_test_paths.h"
+#include "program_testing.h"
 #include "testing/model_paths.h"
 #include "testing/temp_dir.h"
 
@@ -17,30 +14,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Ran {
-  int exit_code = -1;
-  std::string out, err;
-};
-
 class StoreProgram : public testing::Test {
  protected:
   // Runs a line of shell in which $H is the program and $M a model.
   Ran Shell(const std::string& line) const {
-    const std::string err_file = dir_.path() + "/stderr";
-    const std::string command =
-        "H=" + std::string(HEARTH_PROGRAM) + " M=" + kStories260K + "; cd " +
-        dir_.path() + "; { " + line + "; } 2>" + err_file + " </dev/null";
-    Ran ran;
-    FILE* pipe = ::popen(command.c_str(), "r");
-    char buffer[4096];
-    std::size_t n;
-    while ((n = std::fread(buffer, 1, sizeof(buffer), pipe)) > 0) {
-      ran.out.append(buffer, n);
-    }
-    const int status = ::pclose(pipe);
-    ran.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-    ran.err = *ReadTextFile(err_file);
-    return ran;
+    return RunCommand(
+        dir_, "export HEARTH_CACHE_DIR=" + dir_.path() +
+                  "/default-cache; H=" HEARTH_PROGRAM " M=" + kStories260K +
+                  "; cd " + dir_.path() + "; { " + line + "; } 2>" +
+                  dir_.path() + "/stderr </dev/null");
   }
   std::uint64_t BytesOf(const std::string& name) const {
     std::uint64_t bytes = 0;
