@@ -52,10 +52,8 @@ class Terminal {
         from_ = at + text.size();
         return testing::AssertionSuccess();
       }
-      struct pollfd ready = {fd_, POLLIN, 0};
       char buffer[4096];
-      // Only a hanging program waits so long.
-      if (::poll(&ready, 1, 120'000) <= 0) break;
+      if (!Readable()) break;
       const ssize_t n = ::read(fd_, buffer, sizeof(buffer));
       if (n <= 0) break;
       seen_.append(buffer, static_cast<std::size_t>(n));
@@ -65,17 +63,26 @@ class Terminal {
            << seen_;
   }
 
+  // 128: a signal ended it, or it did not end.
   int ExitCode() {
     char buffer[4096];
-    while (::read(fd_, buffer, sizeof(buffer)) > 0) {
+    while (Readable()) {
+      if (::read(fd_, buffer, sizeof(buffer)) > 0) continue;
+      int status = 0;
+      ::waitpid(pid_, &status, 0);
+      pid_ = 0;
+      return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
     }
-    int status = 0;
-    ::waitpid(pid_, &status, 0);
-    pid_ = 0;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+    return 128;
   }
 
  private:
+  // Only a hanging program waits so long.
+  bool Readable() {
+    struct pollfd ready = {fd_, POLLIN, 0};
+    return ::poll(&ready, 1, 120'000) > 0;
+  }
+
   pid_t pid_ = 0;
   int fd_ = -1;
   std::string seen_;

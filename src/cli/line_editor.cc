@@ -154,6 +154,9 @@ LineRead LineEditor::Read(const std::string& prompt) {
   state_->prompt = prompt;
   ::el_resize(state_->editor);
   std::fputs(kPasteOn, stderr);
+  // Before the prompt is shown, which libedit does later: a ctrl-D typed at
+  // once would be the terminal's own then, and be lost.
+  ::el_set(state_->editor, EL_PREP_TERM, 1);
   int n = 0;
   errno = 0;
   const char* line = ::el_gets(state_->editor, &n);
