@@ -18,11 +18,11 @@ class MetadataWriter {
         family_(family),
         label_(model.path),
         prefix_(std::string(family.gguf_architecture) + "."),
-        named_(model.gguf != nullptr && model.gguf->Has("general.name")) {}
+        gguf_(model.gguf.get()) {}
 
   Result<std::vector<GgufMetadata>> Run() {
     Add("general.architecture", std::string(family_.gguf_architecture));
-    if (!named_) Add("general.name", config_.name);
+    HEARTH_TRY(AddName());
     AddShapes();
     AddExperts();
     HEARTH_TRY(AddScales());
@@ -45,6 +45,18 @@ class MetadataWriter {
   }
   void Number(const char* key, double value) {
     Add(prefix_ + key, static_cast<float>(value));
+  }
+
+  // A name that a GGUF has is carried as it is, in the place where every GGUF
+  // of this program has it: a second conversion changes no byte.
+  Result<void> AddName() {
+    std::string name = config_.name;
+    if (gguf_ != nullptr && gguf_->Has("general.name")) {
+      HEARTH_ASSIGN(const auto carried, gguf_->Text("general.name"));
+      name = carried;
+    }
+    Add("general.name", std::move(name));
+    return {};
   }
 
   void AddShapes() {
@@ -200,7 +212,7 @@ class MetadataWriter {
   const ModelConfig& config_;
   const Family& family_;
   const std::string label_, prefix_;
-  const bool named_;  // the name is carried as it is
+  const GgufFile* gguf_;  // null: the model was no GGUF
   std::vector<GgufMetadata> out_;
 };
 
