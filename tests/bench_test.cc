@@ -17,7 +17,7 @@ namespace {
 // The one JSON object that `hearth bench ARGUMENTS --json` prints.
 Json Bench(const std::string& arguments) {
   const std::string command =
-      std::string(HEARTH_PROGRAM) + " bench " + arguments + " --json";
+      std::string(HEARTH_PROGRAM " bench ") + arguments + " --json";
   FILE* pipe = ::popen(command.c_str(), "r");
   std::string out;
   char buffer[4096];

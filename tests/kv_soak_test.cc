@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-const std::string kRecall = std::string(HEARTH_TEST_DATA) + "/models/recall";
+const std::string kRecall = std::string(HEARTH_TEST_DATA "/models/recall");
 
 struct Kind {
   const char* name;

@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-const std::string kRecall = std::string(HEARTH_TEST_DATA) + "/models/recall";
+const std::string kRecall = std::string(HEARTH_TEST_DATA "/models/recall");
 
 struct Needle {
   std::string prompt, answer;

@@ -28,10 +28,10 @@ const std::string kSecond =
 class OldStore : public testing::Test {
  protected:
   OldStore() {
-    fs::copy(std::string(HEARTH_TEST_DATA) + "/store_ed04961", root_,
+    fs::copy(std::string(HEARTH_TEST_DATA "/store_ed04961"), root_,
              fs::copy_options::recursive);
     options_.model_path =
-        std::string(HEARTH_TEST_DATA) + "/models/stories260K.gguf";
+        std::string(HEARTH_TEST_DATA "/models/stories260K.gguf");
     options_.kv_storage = KvStorage::kFp16;
     options_.cache_always = true;
   }

@@ -17,7 +17,7 @@ namespace hearth {
 namespace {
 
 std::string Data(const char* name) {
-  return std::string(HEARTH_TEST_DATA) + "/models/" + name;
+  return std::string(HEARTH_TEST_DATA "/models/") + name;
 }
 
 void ExpectRefused(const std::string& path, Code code,

@@ -45,7 +45,7 @@ std::vector<float> Frequencies(std::string_view rope) {
 
 TEST(HuggingFace, LlamaFixtureLoads) {
   const auto model =
-      LoadModel(std::string(HEARTH_TEST_DATA) + "/models/hf/llama");
+      LoadModel(std::string(HEARTH_TEST_DATA "/models/hf/llama"));
   ASSERT_TRUE(model.ok()) << model.error().message;
   const ModelConfig& c = model->config;
   EXPECT_EQ(c.architecture, "llama");
@@ -70,7 +70,7 @@ TEST(HuggingFace, LlamaFixtureLoads) {
 
 TEST(HuggingFace, Qwen2FixtureLoads) {
   const auto model =
-      LoadModel(std::string(HEARTH_TEST_DATA) + "/models/hf/qwen2");
+      LoadModel(std::string(HEARTH_TEST_DATA "/models/hf/qwen2"));
   ASSERT_TRUE(model.ok()) << model.error().message;
   EXPECT_EQ(model->config.architecture, "qwen2");
   EXPECT_EQ(model->config.n_kv_heads, 1);
