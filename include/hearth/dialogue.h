@@ -1,0 +1,104 @@
+// A model's chat template with its engine: conversations rendered into token
+// ids, and answers read back: reasoning, text, tool calls.
+//
+// Threads  a Dialogue may be used by several threads; an AnswerReader by one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hearth/constraint.h"
+#include "hearth/engine.h"
+#include "hearth/result.h"
+
+namespace hearth {
+
+// A conversation in OpenAI's chat form, key order kept.
+struct DialogueRequest {
+  // An array of {"role", "content": text, "reasoning_content": text,
+  // "tool_calls": [{"id", "type": "function", "function": {"name",
+  // "arguments": object}}], "tool_call_id", "name"}.
+  std::string messages_json = {};
+  std::string tools_json = {};   // array of {"type": "function", ...}; or empty
+  std::string kwargs_json = {};  // template variables; an object, or empty
+  bool add_generation_prompt = true;
+};
+
+struct RenderedPrompt {
+  std::string text;
+  std::vector<std::int32_t> ids;
+  // Numbers of leading ids, rising, after which a message ends: where a
+  // recurrent state or a tail is worth keeping.
+  std::vector<int> message_ends;
+  // The prompt ends inside the answer's reasoning ("<think>" was rendered).
+  bool in_reasoning = false;
+};
+
+enum class ToolUse : std::uint8_t { kNone, kAuto, kRequired, kNamed };
+enum class BodyForm : std::uint8_t { kText, kJsonObject, kJsonSchema, kGbnf };
+
+// What an answer is to be.
+struct AnswerForm {
+  ToolUse tool_use = ToolUse::kAuto;
+  std::vector<std::string> allowed_tools = {};  // empty: all; kNamed: the one
+  bool parallel_calls = true;
+  BodyForm body = BodyForm::kText;
+  std::string body_grammar = {};  // the schema's JSON, or GBNF
+  bool strict_tools = false;      // every call's arguments follow their schema
+  int reasoning_tokens_max = -1;  // then its end marker; -1: no limit
+};
+
+struct AnswerEvent {
+  enum class Kind : std::uint8_t {
+    kReasoning,      // text
+    kText,           // text
+    kCallBegin,      // call, text: the tool's name
+    kCallArguments,  // call, text: a piece of JSON text
+    kCallEnd,        // call
+    kFault           // text: what was malformed; what follows is kText
+  };
+  Kind kind = Kind::kText;
+  int call = -1;  // calls are counted from 0
+  std::string text = {};
+};
+
+// Reads one answer as it grows. Events are never taken back, and do not depend
+// on how the answer was cut.
+class AnswerReader {
+ public:
+  virtual ~AnswerReader() = default;
+  virtual std::vector<AnswerEvent> Feed(const Token& token) = 0;
+  // No more will come: what was held back.
+  virtual std::vector<AnswerEvent> Finish() = 0;
+};
+
+class Dialogue {
+ public:
+  // `template_path`: empty: the model's own. kNotFound when it has none.
+  static Result<std::unique_ptr<Dialogue>> Open(
+      Engine& engine, const std::string& template_path = {});
+  virtual ~Dialogue() = default;
+
+  // kInvalidArgument when the template refuses the conversation.
+  virtual Result<RenderedPrompt> Render(
+      const DialogueRequest& request) const = 0;
+  // Whether the template reads such a variable.
+  virtual bool Reads(std::string_view variable) const = 0;
+  // How the model writes calls ("hermes", "harmony", ...); empty: no known
+  // form.
+  virtual std::string tool_format() const = 0;
+
+  virtual Result<std::unique_ptr<AnswerReader>> Reader(
+      const DialogueRequest& request, const AnswerForm& form,
+      const RenderedPrompt& prompt) const = 0;
+  // Empty when the answer is free. `notes` names what is not held to.
+  // kUnsupported for a schema that cannot be held to where that is asked.
+  virtual Result<MakeConstraint> Constraint(
+      const DialogueRequest& request, const AnswerForm& form,
+      const RenderedPrompt& prompt, std::vector<std::string>& notes) const = 0;
+};
+
+}  // namespace hearth
