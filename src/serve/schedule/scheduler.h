@@ -56,6 +56,9 @@ struct JobCallbacks {
 
 struct Job {
   std::vector<std::int32_t> prompt;
+  // Numbers of leading tokens, rising, where the prompt is saved to the token
+  // (cache breakpoints); elsewhere whole blocks and the end are.
+  std::vector<int> save_points;
   // Choice i draws with options.sampling.seed + i.
   GenerateOptions options;
   int n = 1;              // answers, by forking; at most running_max
