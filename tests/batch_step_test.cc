@@ -46,6 +46,7 @@ struct Party {
 void ExpectRows(const Party& party, std::size_t n, std::size_t n_vocab) {
   const auto got = party.session->logits();
   ASSERT_EQ(got.size(), n * n_vocab);
+  if (got.empty()) return;  // memcmp takes no null
   ASSERT_EQ(
       std::memcmp(got.data(), party.want.data() + (party.at - n) * n_vocab,
                   got.size() * sizeof(float)),
