@@ -1,38 +1,26 @@
-// What every dialect's request becomes, and how its answer is told.
+// What every dialect's request becomes.
+//
+// Threads  everything here may be called from any thread; nothing blocks.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "hearth/dialogue.h"
 #include "hearth/options.h"
-#include "hearth/result.h"
+#include "serve/wire/wire_error.h"
 
 namespace hearth::serve {
 
-enum class Dialect : std::uint8_t {
-  kChat,            // POST /v1/chat/completions
-  kCompletions,     // POST /v1/completions
-  kResponses,       // POST /v1/responses
-  kMessages,        // POST /v1/messages
-  kOllamaChat,      // POST /api/chat
-  kOllamaGenerate,  // POST /api/generate
-  kLlamaCompletion  // POST /completion, /infill
-};
-
-// A refusal in words of HTTP; the dialect gives it its form.
-struct WireError {
-  int status = 400;
-  std::string type = {};     // "invalid_request_error", ...
-  std::string code = {};     // "context_length_exceeded", ...; may be empty
-  std::string param = {};    // the field's path; may be empty
-  std::string message = {};  // names the cause and the remedy
-};
+class ResponseStore;
 
 // Empty: the model's own default.
 struct SamplingWishes {
@@ -43,95 +31,88 @@ struct SamplingWishes {
   std::map<std::int32_t, double> logit_bias;
 };
 
+// What a tool is called by its caller; the model knows it by the key.
+struct ToolOrigin {
+  bool custom = false;     // one text instead of arguments
+  std::string name = {};   // as declared
+  std::string space = {};  // the `namespace` it was declared in
+};
+
+// What only the dialect's own writer reads.
+struct DialectNotes {
+  virtual ~DialectNotes() = default;
+};
+
 struct WireRequest {
   Dialect dialect = Dialect::kChat;
-  std::string model = {};  // as asked for
+  std::string model = {};   // as asked for; empty: none was named
+  bool count_only = false;  // /count_tokens: the prompt's length is the answer
+
   // A conversation, or prompts as they are.
   DialogueRequest dialogue = {};
   AnswerForm form = {};
   bool raw = false;  // `prompts` or `prompt_ids` instead of the dialogue
   std::vector<std::string> prompts = {};
   std::vector<std::vector<std::int32_t>> prompt_ids = {};
+  // Fill in the middle: between the prompt and this. Files that are context of
+  // it: name and text, the farthest first.
   std::string suffix = {};
   bool has_suffix = false;
-  bool echo = false;
+  std::vector<std::pair<std::string, std::string>> context_files = {};
+  bool echo =
+      false;  // the writer repeats the prompt: set its text by `SetEcho`
 
   SamplingWishes sampling = {};
   std::vector<std::string> stop = {};
   std::optional<int> max_tokens = {};  // -1: until the end
-  int n = 1;
+  int n = 1;                           // answers to each prompt
   bool ignore_eos = false;
   bool logprobs = false;
   int top_logprobs = 0;
+  int context_wanted = 0;  // num_ctx: 400 when the model's is smaller; 0: any
 
   bool stream = false;
   bool include_usage = false;
   bool return_progress = false;
   std::string label = {};  // prompt_cache_key and its kin
-  std::vector<std::string>
-      ignored;  // fields without effect, for X-Hearth-Ignored
+  // Fields without effect, for X-Hearth-Ignored. Add the notes of
+  // Dialogue::Constraint before MakeWriter: the `hearth` object names them too.
+  std::vector<std::string> ignored = {};
   // The number of leading messages before each cache breakpoint, rising.
   std::vector<int> breakpoints = {};
-  // What only the dialect's own writer reads (reasoning.summary, include, ...).
-  std::shared_ptr<const void> own = {};
+  int breakpoint_ttl_s = 300;     // the longest that was asked for
+  std::string compare_with = {};  // diagnostics.previous_message_id
+  std::map<std::string, ToolOrigin> tools = {};  // those with another name
+  std::shared_ptr<const DialectNotes> notes = {};
+
+  // Answers, choices of all prompts: their writer counts from 0.
+  int n_choices() const {
+    const std::size_t n_prompts =
+        raw ? std::max<std::size_t>(prompts.size() + prompt_ids.size(), 1) : 1;
+    return n * static_cast<int>(n_prompts);
+  }
 };
 
-// What a request cost: prompt = reused + computed, in every dialect.
-struct Usage {
-  int prompt = 0, reused = 0, computed = 0, written = 0;
-  int computed_to_breakpoint = 0;  // of computed
-  int completion = 0, reasoning = 0;
+// What a request is read against.
+struct ParseContext {
+  // Whether the model's template reads such a variable; null: it reads all.
+  std::function<bool(std::string_view)> reads = {};
+  // The template has a known form of calls; otherwise tools are refused.
+  bool has_tool_format = true;
+  std::string served_model = {};  // with `strict_model` the one name taken
+  bool strict_model = false;
+  // Where earlier responses are; null: nothing is found. `space`: whose.
+  const ResponseStore* store = nullptr;
+  std::string space = {};
 };
 
-// Times in milliseconds, and what the cache did.
-struct Figures {
-  double queue_ms = 0, lookup_ms = 0, prefill_ms = 0, ttft_ms = 0,
-         decode_ms = 0;
-  std::string tier = {}, miss = {};
-  std::uint64_t seed = 0, kv_bytes = 0;
-  std::string ids = {};  // "journal 3/3"
-  std::string parse_fault = {};
-  bool preempted = false;
-};
+// The dialect of a POST, or nothing for a path that is none.
+std::optional<Dialect> DialectOf(std::string_view path);
 
-enum class FinishReason : std::uint8_t { kStop, kLength, kToolCalls, kContext };
-
-struct LogprobEntry {
-  std::string token;
-  double logprob = 0;
-  std::vector<std::pair<std::string, double>> top = {};
-};
-
-// Turns one answer into bytes of its dialect. Streamed or whole: the second is
-// the first, collected. Every function gives what is to be sent now (empty: no
-// bytes yet); HTTP framing is the caller's. `choice` counts from 0.
-class AnswerWriter {
- public:
-  virtual ~AnswerWriter() = default;
-  virtual std::string_view content_type() const = 0;
-  // The prompt is found and counted: what it will cost is known.
-  virtual std::string Begin(const Usage& usage, const Figures& figures) = 0;
-  virtual std::string Event(int choice, const AnswerEvent& event,
-                            const std::vector<LogprobEntry>& logprobs) = 0;
-  // A sign of life while nothing else comes.
-  virtual std::string Ping(int processed, int total) = 0;
-  virtual std::string FinishChoice(int choice, FinishReason reason,
-                                   const std::string& stop_text) = 0;
-  // After every choice: the last bytes.
-  virtual std::string End(const Usage& usage, const Figures& figures) = 0;
-  // After Begin, a fault: the last bytes.
-  virtual std::string Fail(const WireError& error) = 0;
-};
-
-// What a writer must know of the server.
-struct ServedModel {
-  std::string id;            // the true name
-  std::int64_t created = 0;  // Unix seconds
-  int context_tokens = 0;
-};
-
-// An error's body in the words of a dialect.
-std::string ErrorBody(Dialect dialect, const WireError& error,
-                      const std::string& request_id);
+// `path` without the query; `query` without its question mark. Every field is
+// taken, named in `ignored`, or refused by name: docs/server-fields.md.
+Parsed<WireRequest> ParseRequest(Dialect dialect, std::string_view path,
+                                 std::string_view query, std::string_view body,
+                                 const ParseContext& context);
 
 }  // namespace hearth::serve

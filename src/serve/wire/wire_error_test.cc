@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
+#include "serve/wire/wire_error.h"
 
-#include "serve/wire/request.h"
+#include <gtest/gtest.h>
 
 namespace hearth::serve {
 namespace {
@@ -25,6 +25,17 @@ TEST(ErrorBody, IsJsonWhateverTheTextHolds) {
   const WireError error = {.message = "\xff"};
   EXPECT_EQ(ErrorBody(Dialect::kOllamaChat, error, ""),
             "{\"error\":\"\xef\xbf\xbd\"}");
+}
+
+TEST(ContextExceeded, IsInTheWordsThatClientsLookFor) {
+  const WireError chat = ContextExceeded(Dialect::kChat, 9000, 8192);
+  EXPECT_EQ(chat.status, 400);
+  EXPECT_EQ(chat.code, "context_length_exceeded");
+  EXPECT_EQ(chat.message,
+            "This model's maximum context length is 8192 tokens. However, your "
+            "messages resulted in 9000 tokens.");
+  EXPECT_EQ(ContextExceeded(Dialect::kMessages, 9000, 8192).message,
+            "prompt is too long: 9000 tokens > 8192 maximum");
 }
 
 }  // namespace
