@@ -110,6 +110,7 @@ struct GenerateReport {
 
 struct KvReport {
   int tokens = 0;
+  int saved_tokens = 0;  // leading ones, in the prompt cache or on their way
   std::uint64_t logical_bytes = 0;   // what attention reads
   std::uint64_t physical_bytes = 0;  // what is resident for it, mapped included
   std::uint64_t mapped_bytes = 0;    // of them: shared with the page cache
@@ -122,6 +123,29 @@ struct KvReport {
 struct KvMemory {
   std::uint64_t held_bytes = 0;    // of this process; waiting saves included
   std::uint64_t mapped_bytes = 0;  // shared with the page cache
+};
+
+// What is on its way to the prompt cache.
+struct SaveReport {
+  std::uint64_t waiting_bytes = 0;  // of memory that saves keep
+  std::uint64_t n_lost = 0;         // saves that failed or were skipped
+};
+
+struct SessionOptions {
+  // Sessions of different spaces share nothing, in memory or stored.
+  std::string key_space = {};
+  // Full blocks of an answer go to the prompt cache every half second, as those
+  // of a prompt do. And no save is waited for: what the writer has no room for
+  // is handed over later (TryPersist).
+  bool save_answers = false;
+};
+
+// What may be taken from others when a session wants memory. Always: what the
+// prompt cache has becomes a mapping.
+enum class Relief : std::uint8_t {
+  kFree,     // and resting sessions let go that are saved
+  kResting,  // resting sessions let go, saved or not
+  kWait      // the same, after what they hold was saved
 };
 
 // A prompt's ids, and how many leading ones a stored prompt gave.
@@ -168,7 +192,11 @@ class Generation {
   // (what of them is wrong is rewound by the next call). Empty when the answer
   // is over. Valid until the next call. kInvalidArgument when the tokens before
   // were not appended.
-  virtual Result<std::span<const std::int32_t>> Next() = 0;
+  // `guesses_max`: fewer guesses than it would make, where that cannot change
+  // the text.
+  static constexpr int kGuessesAtWill = 1 << 30;
+  virtual Result<std::span<const std::int32_t>> Next(
+      int guesses_max = kGuessesAtWill) = 0;
   // Emits the text that was held back; the report. Called once.
   virtual GenerateReport Finish() = 0;
 };
@@ -223,10 +251,19 @@ class Session {
   // as it was asked for. Empty when they are not known any more. Valid until
   // the next call.
   std::span<const float> logits() const;
+  // Has the memory budget promise what growing to `n_tokens` takes, until the
+  // session's next step has ended. kResourceFull when `relief` does not give as
+  // much; then no session has lost anything.
+  Result<void> Reserve(int n_tokens, Relief relief);
   // Hands all that the session holds to the prompt cache, and lets the memory
   // budget take it. A session between Attach and this, or the end of its
-  // answer, is never taken.
+  // answer, is never taken. An answer in progress may go on later, after Attach
+  // with the tokens that the session had and steps for what is missing.
   void Finish();
+  // The two halves of it. False when the writer has no room now and some of it
+  // was not handed over.
+  bool TryPersist();
+  void Rest();
 
   // Keeps the first `n_tokens`. kInvalidArgument when there are fewer.
   Result<void> Rewind(int n_tokens);
@@ -268,11 +305,14 @@ class Engine {
   const TextCodec& codec() const { return *codec_; }
   int context_tokens() const;
 
-  Result<std::unique_ptr<Session>> NewSession();
+  Result<std::unique_ptr<Session>> NewSession(
+      const SessionOptions& options = {});
 
   // What the prompt cache has of `tokens`; nothing is computed. `n_held`: how
-  // many of them the session that it is for has (Session::Held).
-  PrefixMatch Match(std::span<const std::int32_t> tokens, int n_held = 0);
+  // many of them the session that it is for has (Session::Held), `key_space`:
+  // that session's.
+  PrefixMatch Match(std::span<const std::int32_t> tokens, int n_held = 0,
+                    const std::string& key_space = {});
 
   // One forward step that advances different sessions of this engine together;
   // what each gets is, bit for bit, what it would get alone. At most
@@ -295,6 +335,11 @@ class Engine {
   Result<std::vector<float>> Logits(std::span<const std::int32_t> tokens,
                                     std::span<const int> steps);
 
+  // Whether the memory budget can ever hold so many tokens of one session, what
+  // can be mapped from the prompt cache not counted.
+  bool CanHold(int n_tokens) const;
+  SaveReport Saves() const;
+
   // Without the concat reference, whose sessions have nothing in common.
   KvMemory MemoryInUse() const;
 
@@ -314,6 +359,9 @@ class Engine {
   std::unique_ptr<TextCodec> codec_;
   ModelInfo info_;
 };
+
+// What Begin and Generate refuse, kInvalidArgument.
+Result<void> CheckGenerate(const GenerateOptions& options);
 
 // Description of a model file without opening a tokenizer or a cache.
 Result<ModelInfo> InspectModel(const std::string& path);

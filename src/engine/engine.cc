@@ -49,20 +49,22 @@ Engine::~Engine() = default;
 const EngineOptions& Engine::options() const { return core_->options; }
 int Engine::context_tokens() const { return core_->kv.context_tokens(); }
 
-Result<std::unique_ptr<Session>> Engine::NewSession() {
-  HEARTH_ASSIGN(auto session, SessionCore::Make(core_));
+Result<std::unique_ptr<Session>> Engine::NewSession(
+    const SessionOptions& options) {
+  HEARTH_ASSIGN(auto session, SessionCore::Make(core_, options));
   return std::unique_ptr<Session>(new Session(std::move(session)));
 }
 
-PrefixMatch Engine::Match(std::span<const std::int32_t> tokens, int n_held) {
+PrefixMatch Engine::Match(std::span<const std::int32_t> tokens, int n_held,
+                          const std::string& key_space) {
   PrefixMatch match;
   if (core_->prompt_cache == nullptr ||
       n_held >= static_cast<int>(tokens.size())) {
     return match;
   }
   match.found_ = std::make_unique<PrefixMatch::Found>(PrefixMatch::Found{
-      core_.get(),
-      FindPrefix(*core_->prompt_cache, core_->kv.spec(), tokens, n_held)});
+      core_.get(), FindPrefix(*core_->prompt_cache, key_space, core_->kv.spec(),
+                              tokens, n_held)});
   return match;
 }
 
@@ -90,6 +92,27 @@ Result<void> Engine::Step(std::span<const SessionStep> steps) {
     visits.push_back(std::move(visit));
   }
   return SessionCore::StepAll(*core_, wanted);
+}
+
+bool Engine::CanHold(int n_tokens) const {
+  const std::uint64_t bytes_max = core_->options.kv_ram_budget_bytes;
+  if (core_->kv.pool() == nullptr || bytes_max == 0) return true;
+  const KvSpec& spec = core_->kv.spec();
+  // Stored blocks of it can be mapped: what is being computed must fit.
+  const int n_most = core_->prompt_cache != nullptr
+                         ? std::min(n_tokens, kStepTokensMax)
+                         : n_tokens;
+  const int n_blocks =
+      std::min((n_most + spec.block_tokens - 1) / spec.block_tokens,
+               core_->kv.n_blocks());
+  return spec.full_block_bytes() * static_cast<std::uint64_t>(n_blocks) <=
+         bytes_max;
+}
+
+SaveReport Engine::Saves() const {
+  const PromptCache* cache = core_->prompt_cache.get();
+  if (cache == nullptr) return {};
+  return {.waiting_bytes = cache->waiting_bytes(), .n_lost = cache->n_lost()};
 }
 
 KvMemory Engine::MemoryInUse() const {

@@ -64,7 +64,7 @@ class HeadsSource final : public DraftSource {
                                                      : "EAGLE heads";
   }
   bool needs_hidden() const override { return true; }
-  Result<std::unique_ptr<Drafter>> NewDrafter() override {
+  Result<std::unique_ptr<Drafter>> NewDrafter(const SessionOptions&) override {
     return std::unique_ptr<Drafter>(std::make_unique<HeadsDrafter>(runner_));
   }
 

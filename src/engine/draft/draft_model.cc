@@ -43,6 +43,8 @@ class DraftModel final : public Drafter {
     return std::unique_ptr<Drafter>(std::move(fork));
   }
 
+  bool draws() const override { return true; }
+
   void Persist() override {
     const auto visit = SessionCore::Visit::Enter(*session_);
     if (!visit.ok()) return;
@@ -92,8 +94,9 @@ class DraftModelSource final : public DraftSource {
       : core_(std::move(core)), n_vocab_(n_vocab) {}
 
   std::string Describe() const override { return core_->model.config.name; }
-  Result<std::unique_ptr<Drafter>> NewDrafter() override {
-    HEARTH_ASSIGN(auto session, SessionCore::Make(core_));
+  Result<std::unique_ptr<Drafter>> NewDrafter(
+      const SessionOptions& options) override {
+    HEARTH_ASSIGN(auto session, SessionCore::Make(core_, options));
     return std::unique_ptr<Drafter>(
         std::make_unique<DraftModel>(std::move(session), n_vocab_));
   }

@@ -44,6 +44,8 @@ class Drafter {
   virtual Result<void> Propose(const DraftRequest& request,
                                std::vector<DraftToken>& drafts) = 0;
   virtual Result<std::unique_ptr<Drafter>> Fork() = 0;
+  // Whether guesses are drawn at a temperature (DraftToken::q).
+  virtual bool draws() const { return false; }
   // Hands what it holds of the last request's history to the prompt cache.
   virtual void Persist() {}
   virtual std::uint64_t kv_physical_bytes() const { return 0; }
@@ -57,7 +59,9 @@ class DraftSource {
   virtual ~DraftSource() = default;
   virtual std::string Describe() const = 0;
   virtual bool needs_hidden() const { return false; }
-  virtual Result<std::unique_ptr<Drafter>> NewDrafter() = 0;
+  // For a session of these options.
+  virtual Result<std::unique_ptr<Drafter>> NewDrafter(
+      const SessionOptions& options) = 0;
   // As Engine::DrainSaves, for what drafters hand to the prompt cache.
   virtual Result<void> DrainSaves(double) { return {}; }
 };

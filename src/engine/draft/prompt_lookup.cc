@@ -60,7 +60,7 @@ class PromptLookup final : public Drafter {
 class PromptLookupSource final : public DraftSource {
  public:
   std::string Describe() const override { return "prompt lookup"; }
-  Result<std::unique_ptr<Drafter>> NewDrafter() override {
+  Result<std::unique_ptr<Drafter>> NewDrafter(const SessionOptions&) override {
     return std::unique_ptr<Drafter>(std::make_unique<PromptLookup>());
   }
 };

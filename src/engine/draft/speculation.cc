@@ -57,13 +57,19 @@ void DraftLength::Report(int n_drafted, int n_accepted) {
 }
 
 Result<std::span<const std::int32_t>> Speculation::Propose(
-    std::int32_t id, bool enabled, int n_room, History& history,
+    std::int32_t id, int n_guesses_max, int n_room, History& history,
     const Session::Progress& on_draft_prefill, Emitter& emitter) {
   drafts_.clear();
-  const int n = !enabled
+  // Guesses that are drawn take part in the draws of the text: their number is
+  // the answer's own affair, however many others there are.
+  if (n_guesses_max > 0 && drafter_->draws() &&
+      emitter.options().sampling.temperature > 0) {
+    n_guesses_max = std::numeric_limits<int>::max();
+  }
+  const int n = n_guesses_max == 0
                     ? 0
                     : std::min({emitter.n_left() - 1, n_room - 1,
-                                Forward::kStepTokensMax - 1,
+                                Forward::kStepTokensMax - 1, n_guesses_max,
                                 TokensToRewind(history.kv()), length_.Next()});
   if (n > 0) {
     const auto hidden = history.Hidden(history.n_logits() - 1);

@@ -43,10 +43,11 @@ class Speculation {
 
   // The tokens of the next step, whose logits are all wanted: `id`, which was
   // sampled after `history`, and guesses for what follows it. `n_room`: how
-  // many tokens may still come to the history. `enabled` false: no guesses.
+  // many tokens may still come to the history. `n_guesses_max`: so many at
+  // most; 0 always counts, more only where the number cannot change the text.
   // kCancelled when `on_draft_prefill` said so.
   Result<std::span<const std::int32_t>> Propose(
-      std::int32_t id, bool enabled, int n_room, History& history,
+      std::int32_t id, int n_guesses_max, int n_room, History& history,
       const Session::Progress& on_draft_prefill, Emitter& emitter);
 
   // After that step: emits what of the guesses is right and the token after

@@ -7,7 +7,7 @@ namespace {
 
 std::vector<std::int32_t> Lookup(const std::vector<std::int32_t>& tokens,
                                  int n) {
-  auto drafter = *MakePromptLookup()->NewDrafter();
+  auto drafter = *MakePromptLookup()->NewDrafter({});
   Sampler sampler({.temperature = 0});
   std::vector<DraftToken> drafts;
   EXPECT_TRUE(drafter->Propose({tokens, {}, n, sampler, nullptr}, drafts).ok());

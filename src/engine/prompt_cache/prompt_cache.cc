@@ -23,6 +23,7 @@ constexpr std::size_t kPromptsToCompare = 16;
 }  // namespace
 
 struct PromptCache::Batch {
+  KvIdentity identity;
   std::vector<std::int32_t> tokens;
   std::vector<BlockImage> images;
   KvSpec spec;
@@ -115,6 +116,15 @@ void PromptCache::SetIdentity(KvIdentity identity) {
   choice_ = LoadChoice(speed_memo_->Find());
 }
 
+KvIdentity PromptCache::IdentityIn(const std::string& key_space) const {
+  KvIdentity identity = identity_;
+  if (!key_space.empty()) {
+    // No name that a user gives holds a zero byte.
+    identity.name_space += std::string(1, '\0') + key_space;
+  }
+  return identity;
+}
+
 std::optional<LoadChoice::Prediction> PromptCache::Predict(const KvSpec& spec,
                                                            int n_tokens) const {
   const MutexLock lock(mutex_);
@@ -143,12 +153,12 @@ std::optional<std::string> PromptCache::Decline(const KvSpec& spec,
          "; they can be loaded always";
 }
 
-StoreMatch PromptCache::Lookup(const KvSpec& spec,
+StoreMatch PromptCache::Lookup(const std::string& key_space, const KvSpec& spec,
                                std::span<const std::int32_t> tokens,
                                int n_have) {
   StoreMatch match;
   if (store_ != nullptr) {
-    const BlockChain prompt(identity_, tokens, spec.block_tokens);
+    const BlockChain prompt(IdentityIn(key_space), tokens, spec.block_tokens);
     if (auto reason = Decline(spec, prompt, n_have); reason.has_value()) {
       match.miss_reason = *std::move(reason);
     } else {
@@ -181,12 +191,12 @@ StoreMatch PromptCache::Lookup(const KvSpec& spec,
   return match;
 }
 
-StoreMatch PromptCache::MapStored(const KvSpec& spec,
+StoreMatch PromptCache::MapStored(const std::string& key_space,
+                                  const KvSpec& spec,
                                   std::span<const std::int32_t> tokens) {
-  return store_ == nullptr
-             ? StoreMatch()
-             : store_->Lookup(BlockChain(identity_, tokens, spec.block_tokens),
-                              spec);
+  if (store_ == nullptr) return {};
+  return store_->Lookup(
+      BlockChain(IdentityIn(key_space), tokens, spec.block_tokens), spec);
 }
 
 void PromptCache::NotePrefill(int n_tokens, double ms) {
@@ -252,10 +262,15 @@ PromptIds PromptCache::PreferStored(const KvSpec& spec,
   return {std::move(ids), 0};
 }
 
-PromptCache::Batch PromptCache::MakeBatch(std::span<const std::int32_t> tokens,
+PromptCache::Batch PromptCache::MakeBatch(const std::string& key_space,
+                                          std::span<const std::int32_t> tokens,
                                           const KvSequence& sequence,
-                                          int first) {
-  Batch batch{{tokens.begin(), tokens.end()}, {}, sequence.spec(), first};
+                                          int first) const {
+  Batch batch{IdentityIn(key_space),
+              {tokens.begin(), tokens.end()},
+              {},
+              sequence.spec(),
+              first};
   const int n_tokens = static_cast<int>(tokens.size());
   const int step = batch.spec.block_tokens;
   for (int block = first; block * step < n_tokens; ++block) {
@@ -265,29 +280,33 @@ PromptCache::Batch PromptCache::MakeBatch(std::span<const std::int32_t> tokens,
   return batch;
 }
 
-void PromptCache::Save(std::span<const std::int32_t> tokens,
+bool PromptCache::Save(const std::string& key_space,
+                       std::span<const std::int32_t> tokens,
                        const KvSequence& sequence, int n_stored,
-                       std::string preview) {
-  if (store_ == nullptr) return;
-  Batch batch =
-      MakeBatch(tokens, sequence, n_stored / sequence.spec().block_tokens);
+                       std::string preview, bool may_wait) {
+  if (store_ == nullptr) return true;
+  Batch batch = MakeBatch(key_space, tokens, sequence,
+                          n_stored / sequence.spec().block_tokens);
   const std::size_t bytes = batch.bytes();
-  queue_->Enqueue(
-      [this, batch = std::move(batch), preview = std::move(preview)] {
-        return WritePrompt(batch, preview);
-      },
-      bytes);
+  SaveQueue::Job job = [this, batch = std::move(batch),
+                        preview = std::move(preview)] {
+    return WritePrompt(batch, preview);
+  };
+  if (!may_wait) return queue_->TryEnqueue(std::move(job), bytes);
+  queue_->Enqueue(std::move(job), bytes);
+  return true;
 }
 
-bool PromptCache::SaveBlocks(std::span<const std::int32_t> tokens,
+bool PromptCache::SaveBlocks(const std::string& key_space,
+                             std::span<const std::int32_t> tokens,
                              const KvSequence& sequence, int n_stored) {
   if (store_ == nullptr || queue_->failed()) return false;
-  Batch batch =
-      MakeBatch(tokens, sequence, n_stored / sequence.spec().block_tokens);
+  Batch batch = MakeBatch(key_space, tokens, sequence,
+                          n_stored / sequence.spec().block_tokens);
   const std::size_t bytes = batch.bytes();
   return queue_->TryEnqueue(
       [this, batch = std::move(batch)] {
-        return WriteBlocks(batch, BlockChain(identity_, batch.tokens,
+        return WriteBlocks(batch, BlockChain(batch.identity, batch.tokens,
                                              batch.spec.block_tokens));
       },
       bytes);
@@ -312,7 +331,7 @@ Result<void> PromptCache::WriteBlocks(const Batch& batch,
 
 Result<void> PromptCache::WritePrompt(const Batch& batch,
                                       const std::string& preview) const {
-  const BlockChain chain(identity_, batch.tokens, batch.spec.block_tokens);
+  const BlockChain chain(batch.identity, batch.tokens, batch.spec.block_tokens);
   HEARTH_TRY(WriteBlocks(batch, chain));
   return store_->SaveManifest(chain, batch.spec, preview);
 }

@@ -51,8 +51,8 @@ class PromptCache {
   // The longest stored prefix of `tokens`. Nothing is read when no block lies
   // behind the first `n_have`, which the caller has, or when computing is
   // predicted to be faster.
-  StoreMatch Lookup(const KvSpec& spec, std::span<const std::int32_t> tokens,
-                    int n_have);
+  StoreMatch Lookup(const std::string& key_space, const KvSpec& spec,
+                    std::span<const std::int32_t> tokens, int n_have);
   // `ids`, or those of a stored prompt with the same text (text_lookup.h).
   // `tokenizer` made the ids.
   PromptIds PreferStored(const KvSpec& spec, const Tokenizer& tokenizer,
@@ -64,7 +64,7 @@ class PromptCache {
 
   // What is stored of `tokens`, whole blocks mapped, whether or not computing
   // would be faster: for memory, not for time.
-  StoreMatch MapStored(const KvSpec& spec,
+  StoreMatch MapStored(const std::string& key_space, const KvSpec& spec,
                        std::span<const std::int32_t> tokens);
 
   // Computing `n_tokens` took `ms`: what loading is compared with.
@@ -77,23 +77,32 @@ class PromptCache {
   // Stored blocks are decrypted into memory instead of mapped.
   const char* TierOf(const StoreMatch& match) const { return match.tier; }
 
-  // Hands what is not stored yet to the writer thread; returns at once.
+  // Hands what is not stored yet to the writer thread; returns at once, unless
+  // the writer has no room: then it waits, or gives false when it may not.
   // `n_stored` tokens came from the cache. REQUIRES: sequence holds at least
   // tokens.size() tokens, the first ones being `tokens`.
   // `preview` goes into the readable sidecar; empty: none.
-  void Save(std::span<const std::int32_t> tokens, const KvSequence& sequence,
-            int n_stored, std::string preview);
+  bool Save(const std::string& key_space, std::span<const std::int32_t> tokens,
+            const KvSequence& sequence, int n_stored, std::string preview,
+            bool may_wait);
 
   // Hands full blocks of a sequence that still grows to the writer thread:
   // tokens [n_stored, tokens.size()), whole blocks. They are found by walking
   // their ids, with no manifest. False, and nothing happens, when the writer
   // has no room for them now or has failed. REQUIRES: as Save.
-  [[nodiscard]] bool SaveBlocks(std::span<const std::int32_t> tokens,
+  [[nodiscard]] bool SaveBlocks(const std::string& key_space,
+                                std::span<const std::int32_t> tokens,
                                 const KvSequence& sequence, int n_stored);
 
   // Saves that failed or were skipped so far: when it has grown, what was
   // handed over since may be missing.
   std::uint64_t n_lost() const;
+  // Saves that were written so far.
+  std::uint64_t n_done() const { return queue_->stats().n_done; }
+  // Memory that waiting saves keep.
+  std::uint64_t waiting_bytes() const {
+    return queue_->stats().bytes_in_flight;
+  }
 
   // Until nothing is queued; an error stays for Lookup or Drain to report.
   void WaitForWriter() { queue_->Wait(); }
@@ -104,6 +113,8 @@ class PromptCache {
 
  private:
   explicit PromptCache(const EngineOptions& options);
+  // Entries of different key spaces have nothing in common.
+  KvIdentity IdentityIn(const std::string& key_space) const;
   // Why nothing is to be loaded; nothing when something is.
   std::optional<std::string> Decline(const KvSpec& spec,
                                      const BlockChain& prompt, int n_have);
@@ -113,8 +124,9 @@ class PromptCache {
 
   // Blocks of `tokens` from `first` on.
   struct Batch;
-  static Batch MakeBatch(std::span<const std::int32_t> tokens,
-                         const KvSequence& sequence, int first);
+  Batch MakeBatch(const std::string& key_space,
+                  std::span<const std::int32_t> tokens,
+                  const KvSequence& sequence, int first) const;
   // What the writer thread does with a batch.
   Result<void> WriteBlocks(const Batch& batch, const BlockChain& chain) const;
   Result<void> WritePrompt(const Batch& batch,

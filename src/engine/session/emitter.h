@@ -16,9 +16,6 @@
 
 namespace hearth {
 
-// kInvalidArgument, also for what CheckSampling refuses.
-Result<void> CheckGenerate(const GenerateOptions& options);
-
 class Emitter {
  public:
   // `tokenizer` outlives the object. REQUIRES: CheckGenerate.

@@ -7,17 +7,27 @@
 
 namespace hearth {
 
-FoundPrefix FindPrefix(PromptCache& cache, const KvSpec& spec,
-                       std::span<const std::int32_t> tokens, int n_have) {
+FoundPrefix FindPrefix(PromptCache& cache, const std::string& key_space,
+                       const KvSpec& spec, std::span<const std::int32_t> tokens,
+                       int n_have) {
   const Stopwatch clock;
   FoundPrefix found;
-  found.match = cache.Lookup(spec, tokens, n_have);
+  found.match = cache.Lookup(key_space, spec, tokens, n_have);
   found.tier = cache.TierOf(found.match);
   const auto stored =
       tokens.first(static_cast<std::size_t>(found.match.n_tokens));
   found.tokens.assign(stored.begin(), stored.end());
   found.lookup_ms = clock.ms();
   return found;
+}
+
+Digest RootIn(const Digest& chain_root, const std::string& key_space) {
+  if (key_space.empty()) return chain_root;
+  return Sha256()
+      .Field("hearth key space")
+      .Field(chain_root)
+      .Field(key_space)
+      .Finish();
 }
 
 std::vector<Digest> FullBlockIds(const Digest& chain_root,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/kv_plan.h"
@@ -21,8 +22,12 @@ struct FoundPrefix {
 
 // Nothing is read when the first `n_have` tokens, which the caller has, are all
 // that is stored. Waits for files and the network, for no forward step.
-FoundPrefix FindPrefix(PromptCache& cache, const KvSpec& spec,
-                       std::span<const std::int32_t> tokens, int n_have);
+FoundPrefix FindPrefix(PromptCache& cache, const std::string& key_space,
+                       const KvSpec& spec, std::span<const std::int32_t> tokens,
+                       int n_have);
+
+// What the first block of a sequence of this key space stands behind.
+Digest RootIn(const Digest& chain_root, const std::string& key_space);
 
 // Chain ids of the full blocks of `tokens`.
 std::vector<Digest> FullBlockIds(const Digest& chain_root,

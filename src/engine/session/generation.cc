@@ -58,7 +58,8 @@ Result<std::optional<std::int32_t>> GenerationImpl::Take() {
   return emitter_.Next(history.Logits());
 }
 
-Result<std::span<const std::int32_t>> GenerationImpl::Propose(std::int32_t id) {
+Result<std::span<const std::int32_t>> GenerationImpl::Propose(std::int32_t id,
+                                                              int guesses_max) {
   newest_ = id;
   const int n_room =
       session_->engine().kv.context_tokens() - session_->history().n_tokens();
@@ -70,8 +71,8 @@ Result<std::span<const std::int32_t>> GenerationImpl::Propose(std::int32_t id) {
     return std::span<const std::int32_t>(&newest_, 1);
   }
   auto tokens = session_->speculation()->Propose(
-      id, emitter_.options().speculate, n_room, session_->history(),
-      on_draft_prefill_, emitter_);
+      id, emitter_.options().speculate ? guesses_max : 0, n_room,
+      session_->history(), on_draft_prefill_, emitter_);
   if (!tokens.ok() && tokens.error().code == Code::kCancelled) {
     emitter_.StopForCaller();
     return std::span<const std::int32_t>();
@@ -79,13 +80,13 @@ Result<std::span<const std::int32_t>> GenerationImpl::Propose(std::int32_t id) {
   return tokens;
 }
 
-Result<std::span<const std::int32_t>> GenerationImpl::Next() {
+Result<std::span<const std::int32_t>> GenerationImpl::Next(int guesses_max) {
   if (over_) return std::span<const std::int32_t>();
   HEARTH_ASSIGN(const auto visit, SessionCore::Visit::Enter(*session_));
   HEARTH_ASSIGN(const auto id, Take());
   std::span<const std::int32_t> tokens;
   if (id.has_value()) {
-    HEARTH_ASSIGN(tokens, Propose(*id));
+    HEARTH_ASSIGN(tokens, Propose(*id, guesses_max));
   }
   over_ = tokens.empty();
   n_proposed_ = tokens.size();

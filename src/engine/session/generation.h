@@ -19,7 +19,7 @@ class GenerationImpl final : public Generation {
       const Session::Progress& on_draft_prefill);
   ~GenerationImpl() override;
 
-  Result<std::span<const std::int32_t>> Next() override;
+  Result<std::span<const std::int32_t>> Next(int guesses_max) override;
   GenerateReport Finish() override;
 
  private:
@@ -29,7 +29,8 @@ class GenerationImpl final : public Generation {
                  const Session::Progress& on_draft_prefill);
   // Emits what the step after the last Next gave.
   Result<std::optional<std::int32_t>> Take();
-  Result<std::span<const std::int32_t>> Propose(std::int32_t id);
+  Result<std::span<const std::int32_t>> Propose(std::int32_t id,
+                                                int guesses_max);
 
   const std::shared_ptr<SessionCore> session_;
   const Session::Progress on_draft_prefill_;

@@ -32,6 +32,7 @@ class History {
   // Another sequence, which holds `tokens`, takes the place of this one.
   void Replace(std::unique_ptr<KvSequence> kv,
                std::span<const std::int32_t> tokens);
+  const Digest& chain_root() const { return chain_root_; }
   // Chain ids of the full blocks.
   std::span<const Digest> BlockIds();
   // Lets other sequences find the full blocks.

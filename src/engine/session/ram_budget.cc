@@ -35,10 +35,15 @@ std::uint64_t RamBudget::BytesOf(const std::vector<KvHolder*>& idle) const {
 // As many as have to let go of everything for `missing` bytes; none when all of
 // them together are not enough.
 std::vector<KvHolder*> RamBudget::ClaimIdle(const KvHolder& asking,
-                                            std::uint64_t missing) {
+                                            std::uint64_t missing,
+                                            Relief relief) {
   std::vector<KvHolder*> idle;
   for (KvHolder* holder : holders_) {
     if (holder == &asking || !holder->TryClaim()) continue;
+    if (relief == Relief::kFree && !holder->IsStored()) {
+      holder->Unclaim();
+      continue;
+    }
     idle.push_back(holder);
     if (BytesOf(idle) >= missing) return idle;
   }
@@ -46,19 +51,32 @@ std::vector<KvHolder*> RamBudget::ClaimIdle(const KvHolder& asking,
   return {};
 }
 
-Result<void> RamBudget::MakeRoom(KvHolder& asking, int n_tokens) {
+std::uint64_t RamBudget::Exchange(KvHolder& asking, int n_tokens,
+                                  std::uint64_t missing) {
+  asking.ExchangeStored();
+  missing = asking.kv().Reserve(n_tokens);
+  for (KvHolder* holder : holders_) {
+    if (missing == 0) break;
+    if (holder == &asking || !holder->TryClaimInProgress()) continue;
+    holder->ExchangeStored();
+    holder->Unclaim();
+    missing = asking.kv().Reserve(n_tokens);
+  }
+  return missing;
+}
+
+Result<void> RamBudget::MakeRoom(KvHolder& asking, int n_tokens,
+                                 Relief relief) {
   if (!has_limit()) return {};
   std::uint64_t missing = asking.kv().Reserve(n_tokens);
   const MutexLock lock(mutex_);
   holders_.remove(&asking);
   holders_.push_back(&asking);
+  if (missing > 0) missing = Exchange(asking, n_tokens, missing);
   if (missing == 0) return {};
-  asking.ExchangeStored();
-  missing = asking.kv().Reserve(n_tokens);
-  if (missing == 0) return {};
-  const std::vector<KvHolder*> idle = ClaimIdle(asking, missing);
+  const std::vector<KvHolder*> idle = ClaimIdle(asking, missing, relief);
   for (KvHolder* holder : idle) {
-    if (missing == 0) break;
+    if (missing == 0 || relief != Relief::kWait) break;
     holder->Store();
     holder->ExchangeStored();
     missing = asking.kv().Reserve(n_tokens);

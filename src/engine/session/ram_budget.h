@@ -12,6 +12,7 @@
 
 #include "base/mutex.h"
 #include "cache/kv_sequence.h"
+#include "hearth/engine.h"
 #include "hearth/result.h"
 
 namespace hearth {
@@ -23,11 +24,16 @@ class KvHolder {
   // True: nobody uses it, or waits for what it would go on with, until
   // Unclaim. Does not wait.
   virtual bool TryClaim() = 0;
+  // True: nobody is inside, though somebody may wait for what it would go on
+  // with: nothing may be taken but what ExchangeStored gives. As TryClaim.
+  virtual bool TryClaimInProgress() = 0;
   virtual void Unclaim() = 0;
   // REQUIRES for the rest: claimed, or called from inside.
   virtual KvSequence& kv() = 0;
   // Goes on from what the store has of it, which is mapped; nothing is lost.
   virtual void ExchangeStored() = 0;
+  // Whether all that it holds is stored or on its way.
+  virtual bool IsStored() = 0;
   // Hands all that it holds to the store, and waits until it is there.
   virtual void Store() = 0;
   // Lets go of everything.
@@ -48,14 +54,18 @@ class RamBudget {
 
   // Has the pool promise what `asking`, which the caller is inside, needs to
   // grow to `n_tokens`. When that is missing, what the store has of `asking`
-  // becomes a mapping; then holders that can be claimed do the same, and at
-  // last let go of everything, the longest idle first, and only when that is
-  // enough; else kResourceFull, and nobody has lost anything.
-  Result<void> MakeRoom(KvHolder& asking, int n_tokens) HEARTH_EXCLUDES(mutex_);
+  // becomes a mapping; then what it has of others; at last idle ones let go of
+  // everything, as far as `relief` allows, the longest idle first, and only
+  // when that is enough; else kResourceFull, and nobody has lost anything.
+  Result<void> MakeRoom(KvHolder& asking, int n_tokens, Relief relief)
+      HEARTH_EXCLUDES(mutex_);
 
  private:
+  // Exchanges until nothing is missing; what still is.
+  std::uint64_t Exchange(KvHolder& asking, int n_tokens, std::uint64_t missing)
+      HEARTH_REQUIRES(mutex_);
   std::vector<KvHolder*> ClaimIdle(const KvHolder& asking,
-                                   std::uint64_t missing)
+                                   std::uint64_t missing, Relief relief)
       HEARTH_REQUIRES(mutex_);
   std::uint64_t BytesOf(const std::vector<KvHolder*>& idle) const;
 

@@ -29,7 +29,9 @@ struct Holder final : KvHolder {
   }
   ~Holder() override { budget.Remove(*this); }
   bool TryClaim() override { return idle; }
+  bool TryClaimInProgress() override { return true; }
   void Unclaim() override {}
+  bool IsStored() override { return stored; }
   KvSequence& kv() override { return *sequence; }
   void Store() override { stored = has_store; }
   void ExchangeStored() override {
@@ -45,7 +47,7 @@ struct Holder final : KvHolder {
   void LetGo() override { sequence->Rewind(0); }
   Result<void> Grow(int n) {
     const int at = sequence->n_tokens();
-    HEARTH_TRY(budget.MakeRoom(*this, at + n * kBlock));
+    HEARTH_TRY(budget.MakeRoom(*this, at + n * kBlock, relief));
     const auto done = Append(*sequence, Range(at, at + n * kBlock));
     (void)sequence->Reserve(0);
     return done;
@@ -54,6 +56,7 @@ struct Holder final : KvHolder {
   RamBudget& budget;
   std::unique_ptr<KvSequence> sequence;
   bool idle = true, has_store = false, stored = false;
+  Relief relief = Relief::kWait;
 };
 
 TEST(RamBudget, TheLongestIdleLetsGoFirst) {
@@ -91,7 +94,7 @@ TEST(RamBudget, WhatIsPromisedCountsUntilItIsTakenBack) {
   RamBudget budget(pool);
   Holder a(budget, pool), b(budget, pool);
   a.idle = false;
-  ASSERT_TRUE(budget.MakeRoom(a, 8 * kBlock).ok());
+  ASSERT_TRUE(budget.MakeRoom(a, 8 * kBlock, Relief::kWait).ok());
   EXPECT_FALSE(b.Grow(3).ok()) << "a will grow by what it asked for";
   (void)a.sequence->Reserve(0);
   EXPECT_TRUE(b.Grow(3).ok());
@@ -113,6 +116,33 @@ TEST(RamBudget, WhatTheStoreHasBecomesAMappingBeforeAnythingIsLost) {
   ExpectHolds(*b.sequence, Range(0, 17 * kBlock));
 }
 
+TEST(RamBudget, WhatIsStoredOfSomebodyInProgressBecomesAMappingToo) {
+  const auto pool = PoolOf(10);
+  RamBudget budget(pool);
+  Holder a(budget, pool), b(budget, pool);
+  ASSERT_TRUE(a.Grow(6).ok());
+  a.idle = false;
+  EXPECT_FALSE(b.Grow(5).ok()) << "nothing of it is stored yet";
+  a.stored = true;
+  ASSERT_TRUE(b.Grow(5).ok());
+  ExpectHolds(*a.sequence, Range(0, 6 * kBlock));
+}
+
+TEST(RamBudget, OnlyWhatIsStoredGoesForFree) {
+  const auto pool = PoolOf(10);
+  RamBudget budget(pool);
+  Holder a(budget, pool), b(budget, pool);
+  ASSERT_TRUE(a.Grow(6).ok());
+  b.relief = Relief::kFree;
+  EXPECT_FALSE(b.Grow(6).ok());
+  EXPECT_EQ(a.size(), 6) << "it would be lost";
+  b.relief = Relief::kResting;
+  a.has_store = true;
+  EXPECT_TRUE(b.Grow(6).ok());
+  EXPECT_EQ(a.size(), 0);
+  EXPECT_FALSE(a.stored) << "nobody waited for the store";
+}
+
 TEST(RamBudget, WhatIdleOnesShareWithOthersDoesNotCount) {
   const auto pool = PoolOf(10);
   RamBudget budget(pool);
@@ -130,8 +160,8 @@ TEST(RamBudget, WithoutALimitNothingIsAsked) {
   const auto pool = *MakeKvPool(Spec(), {}, {.n_blocks = 16});
   RamBudget budget(pool), concat(nullptr);
   Holder a(budget, pool);
-  EXPECT_TRUE(budget.MakeRoom(a, 1 << 30).ok());
-  EXPECT_TRUE(concat.MakeRoom(a, 1 << 30).ok());
+  EXPECT_TRUE(budget.MakeRoom(a, 1 << 30, Relief::kWait).ok());
+  EXPECT_TRUE(concat.MakeRoom(a, 1 << 30, Relief::kWait).ok());
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ void SavePolicy::ForgetLostSaves() {
 
 void SavePolicy::AfterStep(History& history) {
   if (cache_ == nullptr) return;
-  if (unsaved_prompt_.has_value()) SaveSealed(history);
+  if (unsaved_prompt_.has_value() || saves_answers_) SaveSealed(history);
   KeepUnsaved(history);
 }
 
@@ -72,18 +72,20 @@ void SavePolicy::SaveSealed(const History& history) {
       SavableTokens(history.kv(), history.n_tokens() / step * step);
   if (n_full <= n_stored_) return;
   const auto full = history.tokens().first(static_cast<std::size_t>(n_full));
-  if (cache_->SaveBlocks(full, history.kv(), n_stored_)) {
+  if (cache_->SaveBlocks(key_space_, full, history.kv(), n_stored_)) {
     n_stored_ = n_full;
     lacks_manifest_ = true;
   }
 }
 
-void SavePolicy::Save(const History& history, int n_tokens) {
+bool SavePolicy::Save(const History& history, int n_tokens, bool may_wait) {
   ForgetLostSaves();
-  unsaved_prompt_.reset();
   // Less when a window is done with some of it: then the beginning is kept.
   const int n_savable = SavableTokens(history.kv(), n_tokens);
-  if (n_savable < n_tokens && n_savable <= n_stored_) return;
+  if (n_savable < n_tokens && n_savable <= n_stored_) {
+    unsaved_prompt_.reset();
+    return true;
+  }
   const auto tokens =
       history.tokens().first(static_cast<std::size_t>(n_savable));
   std::string preview;
@@ -91,20 +93,31 @@ void SavePolicy::Save(const History& history, int n_tokens) {
     preview = tokenizer_->Decode(
         tokens.first(std::min(tokens.size(), kPreviewTokens)));
   }
-  cache_->Save(tokens, history.kv(), n_stored_, std::move(preview));
+  if (!cache_->Save(key_space_, tokens, history.kv(), n_stored_,
+                    std::move(preview), may_wait)) {
+    return false;
+  }
+  unsaved_prompt_.reset();
   n_stored_ = n_savable;
   lacks_manifest_ = false;
+  return true;
 }
 
 void SavePolicy::SavePrompt(const History& history) {
-  if (unsaved_prompt_.has_value()) Save(history, *unsaved_prompt_);
+  if (unsaved_prompt_.has_value()) {
+    (void)Save(history, *unsaved_prompt_, /*may_wait=*/!saves_answers_);
+  }
 }
 
-void SavePolicy::SaveAll(const History& history) {
-  if (cache_ == nullptr || history.n_tokens() == 0) return;
-  if (lacks_manifest_ || n_stored_ < history.n_tokens()) {
-    Save(history, history.n_tokens());
-  }
+bool SavePolicy::SaveAll(const History& history, bool may_wait) {
+  if (cache_ == nullptr || history.n_tokens() == 0) return true;
+  if (!lacks_manifest_ && n_stored_ >= history.n_tokens()) return true;
+  return Save(history, history.n_tokens(), may_wait);
+}
+
+bool SavePolicy::HasStored(const History& history) const {
+  return cache_ != nullptr && cache_->n_lost() == n_lost_ &&
+         n_stored_ >= history.n_tokens();
 }
 
 }  // namespace hearth

@@ -3,10 +3,12 @@
 // when asked to.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "engine/prompt_cache/prompt_cache.h"
 #include "engine/session/history.h"
@@ -19,11 +21,15 @@ class SavePolicy {
  public:
   // All outlive the object. `cache` null: nothing is ever saved.
   SavePolicy(PromptCache* cache, const EngineOptions& options,
-             const Tokenizer& tokenizer)
-      : cache_(cache), options_(&options), tokenizer_(&tokenizer) {}
+             const Tokenizer& tokenizer, const SessionOptions& session)
+      : cache_(cache),
+        options_(&options),
+        tokenizer_(&tokenizer),
+        key_space_(session.key_space),
+        saves_answers_(session.save_answers) {}
 
-  // The history now holds `n_stored` tokens that came from the store.
-  void NoteRestored(int n_stored) { n_stored_ = n_stored; }
+  // The history now holds `n_stored` tokens that the store has, or more.
+  void NoteRestored(int n_stored) { n_stored_ = std::max(n_stored_, n_stored); }
   // The history's tokens from `n_tokens` on are others, or gone.
   void NoteRewound(int n_tokens);
   // A prompt of `n_tokens` begins: it is to be saved when all of it is there.
@@ -33,12 +39,20 @@ class SavePolicy {
 
   // After each step: hands over full blocks of a prompt that still grows, so
   // that a killed prefill resumes, once every half second and never waiting;
-  // and tells the sequence what a window may let go of.
+  // and tells the sequence what a window may let go of. The same of answers,
+  // where the session's options say so.
   void AfterStep(History& history);
   // Hands over the prompt, if it is not yet.
   void SavePrompt(const History& history);
-  // Hands over all that the history holds.
-  void SaveAll(const History& history);
+  // Hands over all that the history holds. `may_wait`: for the writer to have
+  // room; false: some of it was not handed over.
+  bool SaveAll(const History& history, bool may_wait);
+
+  const std::string& key_space() const { return key_space_; }
+  // Leading tokens that are stored or on their way.
+  int n_stored() const { return n_stored_; }
+  // Whether all of the history is, as far as is known.
+  bool HasStored(const History& history) const;
 
   // For a fork of the history.
   SavePolicy Fork() const;
@@ -47,7 +61,7 @@ class SavePolicy {
   // After a failed save it is not known what the store has.
   void ForgetLostSaves();
   void SaveSealed(const History& history);
-  void Save(const History& history, int n_tokens);
+  bool Save(const History& history, int n_tokens, bool may_wait);
   // Tells the sequence what a window may let go of: what is with the writer.
   void KeepUnsaved(History& history) const;
   // How many of the first `n_tokens` can still be handed over.
@@ -56,6 +70,8 @@ class SavePolicy {
   PromptCache* cache_;
   const EngineOptions* options_;
   const Tokenizer* tokenizer_;
+  std::string key_space_;
+  bool saves_answers_;
   std::optional<int> unsaved_prompt_;  // tokens
   int n_stored_ = 0;  // leading tokens that are stored or on their way
   bool lacks_manifest_ = false;  // blocks went to the store with none

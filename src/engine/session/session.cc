@@ -34,7 +34,7 @@ Result<GenerateReport> Session::Generate(const GenerateOptions& options,
       const auto answer,
       GenerationImpl::Begin(core_, options, on_token, on_draft_prefill));
   while (true) {
-    HEARTH_ASSIGN(const auto tokens, answer->Next());
+    HEARTH_ASSIGN(const auto tokens, answer->Next(Generation::kGuessesAtWill));
     if (tokens.empty()) return answer->Finish();
     HEARTH_TRY(core_->Step(tokens, LogitRows::kAll));
   }
@@ -91,6 +91,21 @@ Result<std::unique_ptr<Generation>> Session::Begin(
 std::span<const float> Session::logits() const {
   const auto visit = SessionCore::Visit::Enter(*core_);
   return visit.ok() ? core_->history().AllLogits() : std::span<const float>();
+}
+
+Result<void> Session::Reserve(int n_tokens, Relief relief) {
+  HEARTH_ASSIGN(const auto visit, SessionCore::Visit::Enter(*core_));
+  return core_->Reserve(n_tokens, relief);
+}
+
+bool Session::TryPersist() {
+  const auto visit = SessionCore::Visit::Enter(*core_);
+  return visit.ok() && core_->TryPersist();
+}
+
+void Session::Rest() {
+  const auto visit = SessionCore::Visit::Enter(*core_);
+  if (visit.ok()) core_->Rest();
 }
 
 void Session::Finish() {

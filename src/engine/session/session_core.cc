@@ -27,22 +27,26 @@ Result<void> CheckIds(std::span<const std::int32_t> tokens, int vocab_size) {
 
 }  // namespace
 
-SessionCore::SessionCore(std::shared_ptr<EngineCore> engine, History history)
+SessionCore::SessionCore(std::shared_ptr<EngineCore> engine, History history,
+                         const SessionOptions& options)
     : engine_(std::move(engine)),
       history_(std::move(history)),
-      saves_(engine_->prompt_cache.get(), engine_->options,
-             *engine_->tokenizer) {
+      saves_(engine_->prompt_cache.get(), engine_->options, *engine_->tokenizer,
+             options) {
   engine_->ram->Add(*this);
 }
 
 SessionCore::~SessionCore() { engine_->ram->Remove(*this); }
 
 Result<std::shared_ptr<SessionCore>> SessionCore::Make(
-    std::shared_ptr<EngineCore> engine) {
-  std::shared_ptr<SessionCore> session(new SessionCore(
-      engine, History(engine->kv.NewSequence(), engine->chain_root)));
+    std::shared_ptr<EngineCore> engine, const SessionOptions& options) {
+  std::shared_ptr<SessionCore> session(
+      new SessionCore(engine,
+                      History(engine->kv.NewSequence(),
+                              RootIn(engine->chain_root, options.key_space)),
+                      options));
   if (engine->draft != nullptr) {
-    HEARTH_ASSIGN(auto drafter, engine->draft->NewDrafter());
+    HEARTH_ASSIGN(auto drafter, engine->draft->NewDrafter(options));
     session->speculation_ = std::make_unique<Speculation>(
         std::move(drafter), engine->options.draft_tokens);
   }
@@ -61,7 +65,7 @@ Result<SessionCore::Visit> SessionCore::Visit::Enter(SessionCore& session) {
 SessionCore::Visit::~Visit() {
   if (session_ == nullptr) return;
   RamBudget& ram = *session_->engine_->ram;
-  if (ram.has_limit() && session_->use_.outermost()) {
+  if (ram.has_limit() && session_->use_.outermost() && !session_->keeps_room_) {
     // What it was promised and has not taken is everybody's again.
     (void)session_->history_.kv().Reserve(0);
     session_->room_tokens_ = 0;
@@ -91,7 +95,7 @@ int SessionCore::Held(std::span<const std::int32_t> tokens) const {
   if (engine_->kv.pool() == nullptr) return n;
   const int step = engine_->kv.spec().block_tokens;
   if (n + step > static_cast<int>(tokens.size())) return n;
-  const auto ids = FullBlockIds(engine_->chain_root, tokens, step);
+  const auto ids = FullBlockIds(history_.chain_root(), tokens, step);
   return std::max(n, engine_->kv.pool()->CountHeld(ids) * step);
 }
 
@@ -118,7 +122,7 @@ Result<SyncReport> SessionCore::Attach(std::span<const std::int32_t> tokens,
   if (std::max(n_found, Held(tokens)) > n_have) {
     const Stopwatch clock;
     auto restored = RestoreKv(engine_->kv,
-                              FullBlockIds(engine_->chain_root, tokens,
+                              FullBlockIds(history_.chain_root(), tokens,
                                            engine_->kv.spec().block_tokens),
                               std::move(found.match));
     if (!restored.ok()) {
@@ -151,7 +155,8 @@ Result<SyncReport> SessionCore::Sync(std::span<const std::int32_t> tokens,
   const int n_have = Held(tokens);
   PromptCache* cache = engine_->prompt_cache.get();
   if (cache != nullptr && n_have < static_cast<int>(tokens.size())) {
-    found = FindPrefix(*cache, engine_->kv.spec(), tokens, n_have);
+    found = FindPrefix(*cache, saves_.key_space(), engine_->kv.spec(), tokens,
+                       n_have);
   }
   HEARTH_ASSIGN(SyncReport report, Attach(tokens, std::move(found)));
   const Stopwatch clock;
@@ -176,7 +181,7 @@ Result<void> SessionCore::Prefill(std::span<const std::int32_t> tokens,
                               ? engine_->options.prefill_step_tokens
                               : kPrefillStepDefault;
   // All of it now: a prompt that cannot fit is refused before any work.
-  HEARTH_TRY(MakeRoom(n_total));
+  HEARTH_TRY(MakeRoom(n_total, Relief::kWait));
   for (int at = history_.n_tokens(); at < n_total;) {
     if (progress && !progress(at, n_total)) {
       return {Code::kCancelled, "the prefill was stopped at token " +
@@ -224,10 +229,12 @@ Result<void> SessionCore::StepAll(EngineCore& engine,
   std::vector<StepItem> items;
   for (const SessionCoreStep& step : steps) {
     History& history = step.session->history_;
-    HEARTH_TRY(step.session->MakeRoom(history.n_tokens() +
-                                      static_cast<int>(step.tokens.size())));
+    HEARTH_TRY(step.session->MakeRoom(
+        history.n_tokens() + static_cast<int>(step.tokens.size()),
+        Relief::kWait));
     items.push_back({&history, step.tokens, step.want});
   }
+  for (const SessionCoreStep& step : steps) step.session->keeps_room_ = false;
   HEARTH_TRY(engine.steps->Run(items));
   for (const SessionCoreStep& step : steps) {
     step.session->in_progress_ = true;
@@ -269,8 +276,9 @@ Result<void> SessionCore::Rewind(int n_tokens) {
 Result<std::shared_ptr<SessionCore>> SessionCore::Fork() const {
   HEARTH_ASSIGN(History history, history_.Fork());
   std::shared_ptr<SessionCore> fork(
-      new SessionCore(engine_, std::move(history)));
+      new SessionCore(engine_, std::move(history), {}));
   fork->saves_ = saves_.Fork();
+  fork->in_progress_ = in_progress_;
   if (speculation_ != nullptr) {
     HEARTH_ASSIGN(fork->speculation_, speculation_->Fork());
   }
@@ -278,8 +286,14 @@ Result<std::shared_ptr<SessionCore>> SessionCore::Fork() const {
 }
 
 void SessionCore::Persist() {
-  saves_.SaveAll(history_);
+  (void)saves_.SaveAll(history_, /*may_wait=*/true);
   if (speculation_ != nullptr) speculation_->drafter().Persist();
+}
+
+bool SessionCore::TryPersist() {
+  if (!saves_.SaveAll(history_, /*may_wait=*/false)) return false;
+  if (speculation_ != nullptr) speculation_->drafter().Persist();
+  return true;
 }
 
 bool SessionCore::TryClaim() {
@@ -303,8 +317,12 @@ void SessionCore::ExchangeStored() {
   int first = 0;  // that takes memory
   while (first < n_full && history_.kv().IsMapped(first)) ++first;
   if (first == n_full) return;
+  // A look reads all that is stored: only when there may be something new.
+  const std::uint64_t n_done = cache->n_done();
+  if (exchanged_at_ == n_done) return;
+  exchanged_at_ = n_done;
   StoreMatch match = cache->MapStored(
-      engine_->kv.spec(),
+      saves_.key_space(), engine_->kv.spec(),
       history_.tokens().first(
           ids.size() *
           static_cast<std::size_t>(engine_->kv.spec().block_tokens)));
@@ -326,12 +344,18 @@ void SessionCore::LetGo() {
   saves_.ForgetPrompt();
 }
 
-Result<void> SessionCore::MakeRoom(int n_tokens) {
+Result<void> SessionCore::Reserve(int n_tokens, Relief relief) {
+  HEARTH_TRY(MakeRoom(n_tokens, relief));
+  keeps_room_ = true;
+  return {};
+}
+
+Result<void> SessionCore::MakeRoom(int n_tokens, Relief relief) {
   RamBudget& ram = *engine_->ram;
   if (!ram.has_limit()) return {};
   // What was promised before still is, and what a window has given back since.
   n_tokens = std::max(room_tokens_, n_tokens);
-  HEARTH_TRY(ram.MakeRoom(*this, n_tokens));
+  HEARTH_TRY(ram.MakeRoom(*this, n_tokens, relief));
   room_tokens_ = n_tokens;
   return {};
 }
@@ -339,6 +363,7 @@ Result<void> SessionCore::MakeRoom(int n_tokens) {
 KvReport SessionCore::Usage() const {
   const KvUsage usage = history_.kv().Usage();
   return {.tokens = history_.n_tokens(),
+          .saved_tokens = std::min(saves_.n_stored(), history_.n_tokens()),
           .logical_bytes = usage.logical_bytes,
           .physical_bytes = usage.physical_bytes,
           .mapped_bytes = usage.mapped_bytes,

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,7 +32,7 @@ struct SessionCoreStep {
 class SessionCore final : private KvHolder {
  public:
   static Result<std::shared_ptr<SessionCore>> Make(
-      std::shared_ptr<EngineCore> engine);
+      std::shared_ptr<EngineCore> engine, const SessionOptions& options = {});
   ~SessionCore() override;
   SessionCore(const SessionCore&) = delete;
   SessionCore& operator=(const SessionCore&) = delete;
@@ -81,23 +82,33 @@ class SessionCore final : private KvHolder {
   Result<void> Rewind(int n_tokens);
   Result<std::shared_ptr<SessionCore>> Fork() const;
   void Persist();
+  // Without waiting; false: some of it was not handed over.
+  bool TryPersist();
   KvReport Usage() const;
 
+  // Room for the history to grow to `n_tokens`, until the next step has ended.
+  Result<void> Reserve(int n_tokens, Relief relief);
   // Nobody waits for what the session would go on with: its memory may go.
-  void Rest() { in_progress_ = false; }
+  void Rest() {
+    in_progress_ = false;
+    keeps_room_ = false;
+  }
 
  private:
-  SessionCore(std::shared_ptr<EngineCore> engine, History history);
+  SessionCore(std::shared_ptr<EngineCore> engine, History history,
+              const SessionOptions& options);
 
   // For the memory budget.
   bool TryClaim() override;
+  bool TryClaimInProgress() override { return use_.TryClaim(); }
   void Unclaim() override { use_.Unclaim(); }
+  bool IsStored() override { return saves_.HasStored(history_); }
   KvSequence& kv() override { return history_.kv(); }
   void ExchangeStored() override;
   void Store() override;
   void LetGo() override;
   // Room for the history to grow to `n_tokens`, until the visit ends.
-  Result<void> MakeRoom(int n_tokens);
+  Result<void> MakeRoom(int n_tokens, Relief relief);
   Result<void> CheckStep(const SessionCoreStep& step) const;
 
   const std::shared_ptr<EngineCore> engine_;
@@ -106,7 +117,10 @@ class SessionCore final : private KvHolder {
   SavePolicy saves_;
   std::unique_ptr<Speculation> speculation_;  // may be null
   int room_tokens_ = 0;                       // what MakeRoom gave
+  bool keeps_room_ = false;  // beyond the visit, until a step has ended
   bool in_progress_ = false;
+  // Saves that were done at the last look for something to exchange.
+  std::optional<std::uint64_t> exchanged_at_;
 };
 
 }  // namespace hearth
