@@ -275,6 +275,7 @@ class Session {
   void Persist();
 
   std::vector<std::int32_t> tokens() const;
+  int n_tokens() const;
   KvReport Usage() const;
 
  private:

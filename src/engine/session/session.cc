@@ -138,6 +138,11 @@ std::vector<std::int32_t> Session::tokens() const {
   return {tokens.begin(), tokens.end()};
 }
 
+int Session::n_tokens() const {
+  const auto visit = SessionCore::Visit::Enter(*core_);
+  return visit.ok() ? core_->history().n_tokens() : 0;
+}
+
 KvReport Session::Usage() const {
   const auto visit = SessionCore::Visit::Enter(*core_);
   return visit.ok() ? core_->Usage() : KvReport{};
