@@ -43,27 +43,28 @@ struct JobReport {
 struct JobCallbacks {
   // The prompt was found; what is left is computed next. Once, unless the job
   // ended before.
-  std::function<void(const SyncReport&)> on_start;
+  std::function<void(const SyncReport&)> on_start = {};
   // After each pass that computed some of the prompt.
-  std::function<void(int tokens_done, int tokens_total)> on_prefill;
+  std::function<void(int tokens_done, int tokens_total)> on_prefill = {};
   // `choice` counts from 0; false ends that choice.
-  std::function<bool(int choice, const Token&)> on_token;
+  std::function<bool(int choice, const Token&)> on_token = {};
   // Once a choice. An error when the job failed or was cancelled.
-  std::function<void(int choice, const Result<GenerateReport>&)> on_end;
+  std::function<void(int choice, const Result<GenerateReport>&)> on_end = {};
   // Once, after the last on_end: the scheduler knows the job no more.
-  std::function<void(const JobReport&)> on_done;
+  std::function<void(const JobReport&)> on_done = {};
 };
 
 struct Job {
-  std::vector<std::int32_t> prompt;
+  std::vector<std::int32_t> prompt = {};
   // Numbers of leading tokens, rising, where the prompt is saved to the token
   // (cache breakpoints); elsewhere whole blocks and the end are.
-  std::vector<int> save_points;
+  std::vector<int> save_points = {};
   // Choice i draws with options.sampling.seed + i.
-  GenerateOptions options;
-  int n = 1;              // answers, by forking; at most running_max
-  std::string key_space;  // jobs of other spaces share nothing; mostly empty
-  JobCallbacks callbacks;
+  GenerateOptions options = {};
+  int n = 1;  // answers, by forking; at most running_max
+  std::string key_space =
+      {};  // jobs of other spaces share nothing; mostly empty
+  JobCallbacks callbacks = {};
 };
 
 using JobId = std::uint64_t;

@@ -1,6 +1,8 @@
 // The scheduler on a real engine: what jobs are told, and what they share.
 #include "serve/schedule/scheduler.h"
 
+#include <atomic>
+
 #include "serve/schedule/scheduler_testing.h"
 #include "testing/temp_dir.h"
 
