@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "serve/schedule/scheduler_testing.h"
+#include "testing/model_paths.h"
 #include "testing/temp_dir.h"
 
 namespace hearth::serve {

@@ -15,7 +15,6 @@
 
 #include "hearth/engine.h"
 #include "serve/schedule/scheduler.h"
-#include "testing/model_paths.h"
 
 namespace hearth::serve {
 
