@@ -1,5 +1,5 @@
 // What the page shows of a server at work: told by the requests as they go, and
-// given as server-sent events (docs/formats/page-events.md). Ids and numbers
+// given as server-sent events (docs/page.md). Ids and numbers
 // only: no text of a prompt or an answer ever gets here.
 //
 //   const PageFeed::Ticket ticket = feed.Begin({...});   // valid, in line
@@ -47,19 +47,19 @@ struct PageRequestEnd {
   std::string fault;  // an error's code; empty: none
   JobReport job;
   int completion_tokens = 0;
-  // The answer's ids, so that the next turn is known as this conversation's.
-  std::span<const std::int32_t> answer;
 };
 
 // What the server knows besides its requests. Bytes; a budget of 0 is none.
 struct PageMeters {
   std::uint64_t memory_held = 0, memory_mapped = 0, memory_budget = 0;
+  bool has_store = false;  // a prompt cache directory
   std::uint64_t disk_used = 0, disk_budget = 0;
   std::uint64_t save_queue = 0;
   int connections = 0;
   // Changes whenever the store may hold something else: /hearth/v1/cache is
   // then asked for again.
   std::uint64_t store_version = 0;
+  bool operator==(const PageMeters&) const = default;
 };
 
 class PageFeed {
