@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
-#include "cache/block_pool.h"
 #include "cache/kv_layout.h"
 #include "cache/kv_spec.h"
+#include "cache/pool/block_pool.h"
 
 namespace hearth {
 

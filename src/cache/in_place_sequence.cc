@@ -35,28 +35,17 @@ class InPlaceSequence final : public KvSequence {
 
   Result<void> Extend(int n) override {
     table_.Release(n_tokens_, releasable_ / spec_.block_tokens);
-    // All that can fail comes first, so that an error changes nothing.
-    BlockPtr own_tail;
-    const int n_live = n_tokens_ % spec_.block_tokens;
-    if (n_live != 0 && !spec_.quantised()) {
-      const BlockPtr& tail = table_.At(table_.size() - 1);
-      if (tail->read_only() || !pool_->Withdraw(tail)) {
-        HEARTH_ASSIGN(own_tail, pool_->Allocate(promise_));
-        CopyBlockTokens(spec_, layout_, tail->data(), layout_,
-                        own_tail->writable(), n_live);
-      }
+    const BlockPromise before = promise_;
+    Fresh fresh;
+    if (const auto taken = Take(n, fresh); !taken.ok()) {
+      pool_->Renew(promise_, before);
+      return taken.error();
     }
-    const int n_wanted = BlocksOf(n_tokens_ + n);
-    std::vector<BlockPtr> fresh;
-    for (int i = table_.size(); i < n_wanted; ++i) {
-      HEARTH_ASSIGN(BlockPtr block, pool_->Allocate(promise_));
-      fresh.push_back(std::move(block));
+    if (fresh.own_tail != nullptr) {
+      table_.Replace(table_.size() - 1, std::move(fresh.own_tail));
     }
-    if (spec_.quantised()) HEARTH_TRY(tails_.Begin(promise_, n_tokens_, n));
-    if (own_tail != nullptr) {
-      table_.Replace(table_.size() - 1, std::move(own_tail));
-    }
-    for (BlockPtr& block : fresh) table_.Push(std::move(block));
+    for (BlockPtr& block : fresh.blocks) table_.Push(std::move(block));
+    promise_without_new_ = fresh.promise_with_own_tail;
     n_new_ = n;
     return {};
   }
@@ -121,7 +110,9 @@ class InPlaceSequence final : public KvSequence {
     }
   }
 
+  // A copy of a shared tail stays: it holds the same tokens.
   void Abandon() override {
+    if (n_new_ > 0) pool_->Renew(promise_, promise_without_new_);
     if (spec_.quantised()) tails_.Abandon();
     table_.Truncate(BlocksOf(n_tokens_));
     n_new_ = 0;
@@ -306,6 +297,34 @@ class InPlaceSequence final : public KvSequence {
     std::fill(layer_tokens_.begin(), layer_tokens_.end(), n_tokens);
   }
 
+  // What a step needs beyond what the sequence holds.
+  struct Fresh {
+    BlockPtr own_tail;  // in place of one that others hold, too
+    BlockPromise promise_with_own_tail;
+    std::vector<BlockPtr> blocks;
+  };
+
+  // All of a step that can fail: an error changes nothing but the promise.
+  Result<void> Take(int n, Fresh& fresh) {
+    const int n_live = n_tokens_ % spec_.block_tokens;
+    if (n_live != 0 && !spec_.quantised()) {
+      const BlockPtr& tail = table_.At(table_.size() - 1);
+      if (tail->read_only() || !pool_->Withdraw(tail)) {
+        HEARTH_ASSIGN(fresh.own_tail, pool_->Allocate(promise_));
+        CopyBlockTokens(spec_, layout_, tail->data(), layout_,
+                        fresh.own_tail->writable(), n_live);
+      }
+    }
+    fresh.promise_with_own_tail = promise_;
+    const int n_wanted = BlocksOf(n_tokens_ + n);
+    for (int i = table_.size(); i < n_wanted; ++i) {
+      HEARTH_ASSIGN(BlockPtr block, pool_->Allocate(promise_));
+      fresh.blocks.push_back(std::move(block));
+    }
+    if (spec_.quantised()) HEARTH_TRY(tails_.Begin(promise_, n_tokens_, n));
+    return {};
+  }
+
   // One head of a block whose last token this step wrote.
   void Seal(int kv_layer, int kv_head, int block) {
     const Kernels& kernels = ActiveKernels();
@@ -331,6 +350,7 @@ class InPlaceSequence final : public KvSequence {
   KvLayout layout_;
   std::shared_ptr<BlockPool> pool_;
   BlockPromise promise_;
+  BlockPromise promise_without_new_;  // before the step took its blocks
   BlockTable table_;
   TailBlocks tails_;               // of a quantised spec
   std::vector<int> layer_tokens_;  // tokens that each layer can attend to

@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "cache/block_pool.h"
 #include "cache/kv_layout.h"
 #include "cache/kv_spec.h"
+#include "cache/pool/block_pool.h"
 #include "model/kv_port.h"
 
 namespace hearth {

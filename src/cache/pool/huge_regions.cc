@@ -1,4 +1,4 @@
-#include "cache/huge_regions.h"
+#include "cache/pool/huge_regions.h"
 
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-#include "cache/block_memory.h"
+#include "cache/pool/block_memory.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "cache/block_pool.h"
+#include "cache/pool/block_pool.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -54,6 +54,13 @@ std::uint64_t BlockPool::Promise(BlockPromise& promise, int n_blocks,
   promise.n_blocks_ = n_blocks;
   promise.n_tails_ = n_tails;
   return 0;
+}
+
+void BlockPool::Renew(BlockPromise& promise, const BlockPromise& before) {
+  const MutexLock lock(mutex_);
+  n_promised_blocks_ += before.n_blocks_ - promise.n_blocks_;
+  n_promised_tails_ += before.n_tails_ - promise.n_tails_;
+  promise = before;
 }
 
 BlockPtr BlockPool::Share(std::unique_ptr<Block> block) {

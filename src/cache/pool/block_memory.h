@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "cache/huge_regions.h"
+#include "cache/pool/huge_regions.h"
 #include "hearth/result.h"
 
 namespace hearth {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "cache/block_pool.h"
 #include "cache/block_table.h"
+#include "cache/pool/block_pool.h"
 
 namespace hearth {
 

@@ -24,7 +24,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/mutex.h"
-#include "cache/block_memory.h"
+#include "cache/pool/block_memory.h"
 #include "hearth/result.h"
 
 namespace hearth {
@@ -135,6 +135,9 @@ class BlockPool : public std::enable_shared_from_this<BlockPool> {
   // Promises so many blocks and tails, in place of what was promised before.
   // Gives 0, or the bytes that are missing for it; then nothing has changed.
   std::uint64_t Promise(BlockPromise& promise, int n_blocks, int n_tails);
+  // Promises again what has been taken since the promise was `before`. To be
+  // called before that is given back, so that nobody else gets it.
+  void Renew(BlockPromise& promise, const BlockPromise& before);
   // A block of stored bytes, which `owner` keeps alive.
   BlockPtr Adopt(ByteSpan bytes, std::shared_ptr<const void> owner,
                  bool mapped);
