@@ -28,12 +28,22 @@ void AddFloat(Sha256& sha, float value) {
   sha.Field(std::uint64_t{std::bit_cast<std::uint32_t>(value)});
 }
 
+// The structured bindings below name every field of their struct, so that a
+// field which someone adds does not compile here until it is named too: hashed
+// when the forward pass reads it, and only for models that use it when there
+// are ids from before it.
+
 void AddRope(Sha256& sha, const RopeConfig& rope) {
-  sha.Field(static_cast<std::uint64_t>(rope.rotary_dim));
-  sha.Field(std::uint64_t{rope.interleaved});
-  sha.Field(std::uint64_t{rope.inv_freq.size()});
-  for (const float f : rope.inv_freq) AddFloat(sha, f);
-  AddFloat(sha, rope.cos_sin_factor);
+  const auto& [rotary_dim, interleaved, inv_freq, cos_sin_factor, long_inv_freq,
+               scaling] = rope;
+  sha.Field(static_cast<std::uint64_t>(rotary_dim));
+  sha.Field(std::uint64_t{interleaved});
+  sha.Field(std::uint64_t{inv_freq.size()});
+  for (const float f : inv_freq) AddFloat(sha, f);
+  AddFloat(sha, cos_sin_factor);
+  // Decided already: UseForContext, which inv_freq shows.
+  static_cast<void>(long_inv_freq);
+  static_cast<void>(scaling);
 }
 
 // Of models whose layers differ in them. Nothing for others, whose ids are
@@ -41,7 +51,10 @@ void AddRope(Sha256& sha, const RopeConfig& rope) {
 void AddOwnShapes(Sha256& sha, const ModelConfig& c) {
   const bool differ = std::any_of(
       c.layer_kinds.begin(), c.layer_kinds.end(), [](const LayerKind& kind) {
-        return kind.n_kv_heads > 0 || kind.head_dim > 0 || kind.kv_source >= 0;
+        const auto& [window, rope, n_kv_heads, head_dim, kv_source] = kind;
+        static_cast<void>(window);  // AddConfig has these two of every model
+        static_cast<void>(rope);
+        return n_kv_heads > 0 || head_dim > 0 || kv_source >= 0;
       });
   if (!differ) return;
   sha.Field("layer shapes");
@@ -50,6 +63,50 @@ void AddOwnShapes(Sha256& sha, const ModelConfig& c) {
       sha.Field(static_cast<std::uint64_t>(number));
     }
   }
+}
+
+void AddConfig(Sha256& sha, const ModelConfig& c) {
+  const auto& [architecture, name, n_layers, d_model, n_heads, n_kv_heads,
+               head_dim, d_mlp, vocab_size, context_length, norm,
+               norm_placement, norm_eps, mlp, learned_positions, tied_head,
+               rope, local_rope, layer_kinds, attention_scale,
+               attention_softcap, attention_sinks, qk_norm, embedding_scale,
+               residual_scale, logit_scale, logit_softcap, n_experts,
+               n_experts_used, d_expert, router, sink_tokens, stream_window,
+               kv_anchor] = c;
+  sha.Field(architecture);
+  for (const int size :
+       {n_layers, d_model, n_heads, n_kv_heads, head_dim, d_mlp, vocab_size,
+        n_experts, n_experts_used, d_expert}) {
+    sha.Field(static_cast<std::uint64_t>(size));
+  }
+  for (const auto choice :
+       {static_cast<int>(norm), static_cast<int>(norm_placement),
+        static_cast<int>(mlp), static_cast<int>(learned_positions),
+        static_cast<int>(tied_head), static_cast<int>(attention_sinks),
+        static_cast<int>(qk_norm), static_cast<int>(router)}) {
+    sha.Field(static_cast<std::uint64_t>(choice));
+  }
+  for (const float number :
+       {norm_eps, attention_scale, attention_softcap, embedding_scale,
+        residual_scale, logit_scale, logit_softcap}) {
+    AddFloat(sha, number);
+  }
+  AddRope(sha, rope);
+  AddRope(sha, local_rope);
+  for (int i = 0; i < n_layers; ++i) {
+    const LayerKind kind = c.KindOf(i);  // layer_kinds, or the default
+    sha.Field(static_cast<std::uint64_t>(kind.window));
+    sha.Field(static_cast<std::uint64_t>(kind.rope));
+  }
+  for (const int number : {sink_tokens, stream_window, kv_anchor}) {
+    sha.Field(static_cast<std::uint64_t>(number));
+  }
+  AddOwnShapes(sha, c);
+  // What a model is called and how far it was trained change no key.
+  static_cast<void>(name);
+  static_cast<void>(context_length);
+  static_cast<void>(layer_kinds);
 }
 
 }  // namespace
@@ -96,35 +153,8 @@ Digest ModelId(const ModelConfig& c, const Digest& content,
                const Numerics& numerics) {
   Sha256 sha;
   sha.Field("hearth model id 3").Field(std::uint64_t{numerics.version});
-  sha.Field(content).Field(c.architecture);
-  for (const int size :
-       {c.n_layers, c.d_model, c.n_heads, c.n_kv_heads, c.head_dim, c.d_mlp,
-        c.vocab_size, c.n_experts, c.n_experts_used, c.d_expert}) {
-    sha.Field(static_cast<std::uint64_t>(size));
-  }
-  for (const auto choice :
-       {static_cast<int>(c.norm), static_cast<int>(c.norm_placement),
-        static_cast<int>(c.mlp), static_cast<int>(c.learned_positions),
-        static_cast<int>(c.tied_head), static_cast<int>(c.attention_sinks),
-        static_cast<int>(c.qk_norm), static_cast<int>(c.router)}) {
-    sha.Field(static_cast<std::uint64_t>(choice));
-  }
-  for (const float number :
-       {c.norm_eps, c.attention_scale, c.attention_softcap, c.embedding_scale,
-        c.residual_scale, c.logit_scale, c.logit_softcap}) {
-    AddFloat(sha, number);
-  }
-  AddRope(sha, c.rope);
-  AddRope(sha, c.local_rope);
-  for (int i = 0; i < c.n_layers; ++i) {
-    const LayerKind kind = c.KindOf(i);
-    sha.Field(static_cast<std::uint64_t>(kind.window));
-    sha.Field(static_cast<std::uint64_t>(kind.rope));
-  }
-  for (const int number : {c.sink_tokens, c.stream_window, c.kv_anchor}) {
-    sha.Field(static_cast<std::uint64_t>(number));
-  }
-  AddOwnShapes(sha, c);
+  sha.Field(content);
+  AddConfig(sha, c);
   if (!numerics.profile.empty()) {
     sha.Field("numerics").Field(numerics.profile);
   }
