@@ -124,7 +124,7 @@ Result<std::string> ChatTemplate::Render(const OrderedJson& messages,
     }
     HEARTH_TRY(AddVariable(key, value, limits, &variables));
   }
-  return jinja::Vm(state_->program, limits, options.dialect, options.now)
+  return jinja::Vm(state_->program, limits, options.now)
       .Run(std::move(variables));
 }
 
@@ -138,8 +138,7 @@ Result<std::string> ChatTemplate::RenderVariables(
   for (const auto& [key, value] : variables.items()) {
     HEARTH_TRY(AddVariable(key, value, state_->limits, &values));
   }
-  return jinja::Vm(state_->program, state_->limits, options.dialect,
-                   options.now)
+  return jinja::Vm(state_->program, state_->limits, options.now)
       .Run(std::move(values));
 }
 

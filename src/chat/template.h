@@ -24,7 +24,6 @@
 #include <vector>
 
 #include "chat/jinja/limits.h"
-#include "chat/jinja/parse/dialect.h"
 #include "chat/ordered_json.h"
 #include "hearth/result.h"
 
@@ -43,7 +42,6 @@ struct RenderOptions {
   std::optional<std::string> eos_token;
   std::optional<std::string> unk_token;
   std::chrono::local_seconds now = LocalNow();
-  TemplateDialect dialect = TemplateDialect::kPython;
 };
 
 class ChatTemplate {
@@ -58,7 +56,9 @@ class ChatTemplate {
                              const OrderedJson* tools,
                              const RenderOptions& options) const;
 
-  // Renders with the members of `variables` and nothing else.
+  // Renders with the members of `variables` and nothing else: what a case of a
+  // reference engine's own tests gives, which is how this one is compared with
+  // it.
   Result<std::string> RenderVariables(const OrderedJson& variables,
                                       const RenderOptions& options) const;
 

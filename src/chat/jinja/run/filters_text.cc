@@ -153,7 +153,7 @@ Result<Value> WordCount(Vm& vm, const Value& self, const Args&) {
   bool in_word = false;
   for (std::size_t pos = 0; pos < text.size();) {
     const char32_t c = DecodePoint(text, &pos);
-    const bool is_word = IsAlphaPoint(c) || IsDigitPoint(c) || c == '_';
+    const bool is_word = IsAlphaPoint(c) || IsNumericPoint(c) || c == '_';
     if (is_word && !in_word) ++words;
     in_word = is_word;
   }

@@ -22,11 +22,6 @@ Value View(const char* type, std::vector<Value> items) {
   return Value::Of(Kind::kIterator, std::move(view));
 }
 
-Result<Value> MakeView(Vm& vm, const char* type, std::vector<Value> items) {
-  if (vm.javascript()) return Value::List(std::move(items));
-  return View(type, std::move(items));
-}
-
 Result<Value> DictItems(Vm& vm, const Value& self, const Args& args) {
   HEARTH_TRY(BindArgs(args, "items", {}));
   HEARTH_TRY(vm.budget().BuildItems(3 * self.as<DictObject>().size()));
@@ -34,14 +29,14 @@ Result<Value> DictItems(Vm& vm, const Value& self, const Args& args) {
   for (const auto& [key, value] : self.as<DictObject>().entries()) {
     items.push_back(Value::Tuple({key, value}));
   }
-  return MakeView(vm, "dict_items", std::move(items));
+  return View("dict_items", std::move(items));
 }
 
 Result<Value> DictKeys(Vm& vm, const Value& self, const Args& args) {
   HEARTH_TRY(BindArgs(args, "keys", {}));
   HEARTH_ASSIGN(std::vector<Value> items, vm.Iterate(self));
   HEARTH_TRY(vm.budget().BuildItems(items.size()));
-  return MakeView(vm, "dict_keys", std::move(items));
+  return View("dict_keys", std::move(items));
 }
 
 Result<Value> DictValues(Vm& vm, const Value& self, const Args& args) {
@@ -51,7 +46,7 @@ Result<Value> DictValues(Vm& vm, const Value& self, const Args& args) {
   for (const auto& [key, value] : self.as<DictObject>().entries()) {
     items.push_back(value);
   }
-  return MakeView(vm, "dict_values", std::move(items));
+  return View("dict_values", std::move(items));
 }
 
 Result<Value> DictGet(Vm&, const Value& self, const Args& args) {
@@ -121,7 +116,6 @@ Result<Value> Range(Vm& vm, const Value&, const Args& args) {
     if (__builtin_add_overflow(i, step, &i)) break;
   }
   HEARTH_TRY(vm.budget().BuildItems(items.size()));
-  if (vm.javascript()) return Value::List(std::move(items));
   const Value view = View("range", std::move(items));
   std::string repr =
       "range(" + std::to_string(start) + ", " + std::to_string(stop);

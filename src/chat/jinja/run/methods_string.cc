@@ -233,7 +233,7 @@ Result<Value> RemoveAffix(Vm&, const Value& self, const Args& args) {
 
 Result<Value> Replace(Vm& vm, const Value& self, const Args& args) {
   // str.replace takes its arguments by position only.
-  if (!args.named.empty() && !vm.javascript()) {
+  if (!args.named.empty()) {
     return TypeError("str.replace() takes no keyword arguments");
   }
   HEARTH_ASSIGN(const std::vector<Value> bound,
@@ -292,7 +292,7 @@ Result<Value> Format(Vm& vm, const Value& self, const Args& args) {
   return Value::String(std::move(out));
 }
 
-bool IsAlnumPoint(char32_t c) { return IsAlphaPoint(c) || IsDigitPoint(c); }
+bool IsAlnumPoint(char32_t c) { return IsAlphaPoint(c) || IsNumericPoint(c); }
 bool IsAsciiPoint(char32_t c) { return c < 0x80; }
 
 // Every character is in the class; an empty string only when `kEmpty`.
@@ -347,7 +347,7 @@ NativeFn FindStringMethod(const std::string& name) {
       {"isdigit", All<IsDigitPoint>},
       {"isidentifier", IsIdentifier},
       {"islower", IsCase<false>},
-      {"isnumeric", All<IsDigitPoint>},
+      {"isnumeric", All<IsNumericPoint>},
       {"isprintable", All<IsPrintablePoint, true>},
       {"isspace", All<IsSpacePoint>},
       {"istitle", IsTitle},

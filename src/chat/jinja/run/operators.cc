@@ -188,12 +188,6 @@ Result<Value> JoinTexts(Vm& vm, const Value& left, const Value& right) {
 
 Result<Value> Add(Vm& vm, const Value& left, const Value& right) {
   if (left.IsString() && right.IsString()) return JoinTexts(vm, left, right);
-  if (vm.javascript() && (left.IsString() || right.IsString())) {
-    HEARTH_ASSIGN(std::string a, ToText(vm, left));
-    HEARTH_ASSIGN(const std::string b, ToText(vm, right));
-    HEARTH_TRY(vm.budget().BuildString(a.size() + b.size()));
-    return Value::String(a + b);
-  }
   if (left.IsSequence() && left.kind() == right.kind()) {
     HEARTH_TRY(
         vm.budget().BuildItems(left.items().size() + right.items().size()));

@@ -12,7 +12,6 @@
 
 #include "chat/jinja/budget.h"
 #include "chat/jinja/parse/ast.h"
-#include "chat/jinja/parse/dialect.h"
 #include "chat/jinja/value/value.h"
 #include "hearth/result.h"
 
@@ -51,7 +50,7 @@ struct LoopObject : Object {
 class Vm {
  public:
   Vm(const Program& program, const ChatTemplateLimits& limits,
-     TemplateDialect dialect, std::chrono::local_seconds now);
+     std::chrono::local_seconds now);
   ~Vm();
   Vm(const Vm&) = delete;
   Vm& operator=(const Vm&) = delete;
@@ -61,7 +60,6 @@ class Vm {
 
   // For filters, tests, methods and functions.
   Budget& budget() { return budget_; }
-  bool javascript() const { return dialect_ == TemplateDialect::kJavaScript; }
   std::chrono::local_seconds now() const { return now_; }
   Result<Value> GetAttribute(const Value& object, const std::string& name);
   Result<Value> GetItem(const Value& object, const Value& key);
@@ -72,8 +70,8 @@ class Vm {
                          const Args& args);
   // The elements of anything iterable; a generator is empty afterwards.
   Result<std::vector<Value>> Iterate(const Value& value);
-  // A generator over `items`; a list in the JavaScript dialect.
-  Value Generator(std::vector<Value> items) const;
+  // A generator over `items`.
+  static Value Generator(std::vector<Value> items);
   Value NewNamespace();
   // Makes sure that loop->taken holds the item behind the current one.
   Result<bool> LoopHasNext(LoopObject* loop);
@@ -138,7 +136,6 @@ class Vm {
 
   const Program& program_;
   Budget budget_;
-  TemplateDialect dialect_;
   std::chrono::local_seconds now_;
   std::vector<Value> globals_;  // by symbol; Undefined for unknown names
   std::shared_ptr<Scope> scope_;

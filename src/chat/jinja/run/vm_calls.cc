@@ -370,9 +370,8 @@ Result<std::vector<Value>> Vm::Iterate(const Value& value) {
   }
 }
 
-Value Vm::Generator(std::vector<Value> items) const {
+Value Vm::Generator(std::vector<Value> items) {
   Value list = Value::List(std::move(items));
-  if (javascript()) return list;
   auto iterator = std::make_shared<IteratorObject>();
   iterator->depth = list.depth();
   iterator->items = std::move(list.as<ListObject>().items);

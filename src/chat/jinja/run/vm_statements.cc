@@ -30,14 +30,11 @@ const Value* Scope::Find(int symbol) const {
 }
 
 Vm::Vm(const Program& program, const ChatTemplateLimits& limits,
-       TemplateDialect dialect, std::chrono::local_seconds now)
-    : program_(program), budget_(limits), dialect_(dialect), now_(now) {
+       std::chrono::local_seconds now)
+    : program_(program), budget_(limits), now_(now) {
   globals_.reserve(program.symbols.size());
   for (const std::string& name : program.symbols) {
     Value global = FindGlobal(name);
-    if (dialect == TemplateDialect::kJavaScript && name == "null") {
-      global = Value::None();
-    }
     globals_.push_back(global.IsUndefined()
                            ? Value::Undefined("'" + name + "' is undefined")
                            : std::move(global));

@@ -70,11 +70,7 @@ bool Same(const Value& left, const Value& right) {
 
 Result<bool> Equal(Vm& vm, const Value& left, const Value& right) {
   HEARTH_TRY(vm.budget().Step());
-  if (left.IsNumber() && right.IsNumber()) {
-    const bool mixed = left.Is(Kind::kBool) != right.Is(Kind::kBool);
-    if (vm.javascript() && mixed) return false;
-    return EqualNumbers(left, right);
-  }
+  if (left.IsNumber() && right.IsNumber()) return EqualNumbers(left, right);
   if (left.kind() != right.kind()) return false;
   switch (left.kind()) {
     case Kind::kUndefined:
@@ -128,7 +124,6 @@ Result<bool> Contains(Vm& vm, const Value& container, const Value& item) {
     case Kind::kUndefined:
       return false;
     case Kind::kString:
-      if (item.IsUndefined() && vm.javascript()) return false;
       if (!item.IsString()) {
         return TypeError(std::string("'in' on a string needs a string, not '") +
                          item.TypeName() + "'");

@@ -86,12 +86,6 @@ class Writer {
         return WriteList(value.items());
       case Kind::kDict:
         return WriteDict(value.as<DictObject>());
-      case Kind::kUndefined:
-        if (style_.allow_undefined) {
-          *out_ += "undefined";
-          return {};
-        }
-        break;
       default:
         break;
     }

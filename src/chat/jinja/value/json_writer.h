@@ -16,7 +16,6 @@ struct JsonStyle {
   std::string key_separator = ": ";
   bool ensure_ascii = false;
   bool sort_keys = false;
-  bool allow_undefined = false;  // the JavaScript dialect prints it
 };
 
 // Appends to `out`. kInvalidArgument for a value that JSON does not have.

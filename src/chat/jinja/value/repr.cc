@@ -149,32 +149,8 @@ Result<void> AppendRepr(Vm& vm, const Value& value, std::string* out) {
 
 Result<std::string> ToText(Vm& vm, const Value& value) {
   std::string out;
-  switch (value.kind()) {
-    case Kind::kString:
-      return value.text();
-    case Kind::kUndefined:
-      return out;
-    case Kind::kBool:
-      if (vm.javascript()) {
-        return std::string(value.bool_value() ? "true" : "false");
-      }
-      break;
-    case Kind::kNone:
-      if (vm.javascript()) return std::string("null");
-      break;
-    case Kind::kList:
-    case Kind::kTuple:
-    case Kind::kDict:
-      if (vm.javascript()) {
-        JsonStyle style;
-        style.allow_undefined = true;
-        HEARTH_TRY(WriteJson(vm, value, style, &out));
-        return out;
-      }
-      break;
-    default:
-      break;
-  }
+  if (value.IsString()) return value.text();
+  if (value.IsUndefined()) return out;
   HEARTH_TRY(AppendRepr(vm, value, &out));
   return out;
 }

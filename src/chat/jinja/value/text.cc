@@ -1,5 +1,7 @@
 #include "chat/jinja/value/text.h"
 
+#include <utf8proc.h>
+
 #include <algorithm>
 
 namespace hearth::jinja {
@@ -10,39 +12,19 @@ constexpr char32_t kEscapeBase = 0xDC00;
 // Length of a well-formed sequence at `pos`, or 0.
 std::size_t SequenceLength(std::string_view s, std::size_t pos,
                            char32_t* point) {
-  const auto byte = [&](std::size_t i) {
-    return static_cast<unsigned char>(s[pos + i]);
-  };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) {
-    *point = lead;
+  const auto* at = reinterpret_cast<const utf8proc_uint8_t*>(s.data()) + pos;
+  if (*at < 0x80) {
+    *point = *at;
     return 1;
   }
-  std::size_t length = 0;
-  char32_t value = 0;
-  if (lead >= 0xC2 && lead <= 0xDF) {
-    length = 2;
-    value = lead & 0x1F;
-  } else if (lead >= 0xE0 && lead <= 0xEF) {
-    length = 3;
-    value = lead & 0x0F;
-  } else if (lead >= 0xF0 && lead <= 0xF4) {
-    length = 4;
-    value = lead & 0x07;
-  } else {
-    return 0;
-  }
-  if (s.size() - pos < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-    value = (value << 6) | (byte(i) & 0x3Fu);
-  }
-  const bool too_short =
-      (length == 3 && value < 0x800) || (length == 4 && value < 0x10000);
-  const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
-  if (too_short || surrogate || value > 0x10FFFF) return 0;
-  *point = value;
-  return length;
+  // Four bytes are the longest there are.
+  const std::size_t n = std::min<std::size_t>(s.size() - pos, 4);
+  utf8proc_int32_t code = 0;
+  const auto length =
+      utf8proc_iterate(at, static_cast<utf8proc_ssize_t>(n), &code);
+  if (length <= 0) return 0;
+  *point = static_cast<char32_t>(code);
+  return static_cast<std::size_t>(length);
 }
 
 bool InRange(char32_t c, char32_t low, char32_t high) {
@@ -64,27 +46,20 @@ char32_t DecodePoint(std::string_view s, std::size_t* pos) {
 }
 
 void AppendPoint(char32_t point, std::string* out) {
-  const auto put = [&](char32_t b) { out->push_back(static_cast<char>(b)); };
+  if (point < 0x80) {
+    out->push_back(static_cast<char>(point));
+    return;
+  }
   if (InRange(point, kEscapeBase + 0x80, kEscapeBase + 0xFF)) {
-    put(point - kEscapeBase);
+    out->push_back(static_cast<char>(point - kEscapeBase));
     return;
   }
   if (InRange(point, 0xD800, 0xDFFF) || point > 0x10FFFF) point = 0xFFFD;
-  if (point < 0x80) {
-    put(point);
-  } else if (point < 0x800) {
-    put(0xC0 | (point >> 6));
-    put(0x80 | (point & 0x3F));
-  } else if (point < 0x10000) {
-    put(0xE0 | (point >> 12));
-    put(0x80 | ((point >> 6) & 0x3F));
-    put(0x80 | (point & 0x3F));
-  } else {
-    put(0xF0 | (point >> 18));
-    put(0x80 | ((point >> 12) & 0x3F));
-    put(0x80 | ((point >> 6) & 0x3F));
-    put(0x80 | (point & 0x3F));
-  }
+  utf8proc_uint8_t bytes[4];
+  const auto n =
+      utf8proc_encode_char(static_cast<utf8proc_int32_t>(point), bytes);
+  out->append(reinterpret_cast<const char*>(bytes),
+              static_cast<std::size_t>(n));
 }
 
 std::size_t FindInvalidUtf8(std::string_view s) {
@@ -174,17 +149,6 @@ std::string_view StripText(std::string_view s, std::string_view chars,
     s.remove_suffix(s.size() - start);
   }
   return s;
-}
-
-bool IsPrintablePoint(char32_t c) {
-  if (c < 0x7F) return c >= 0x20;
-  return !(InRange(c, 0x7F, 0xA0) || c == 0xAD || InRange(c, 0x600, 0x605) ||
-           c == 0x61C || c == 0x6DD || c == 0x70F || c == 0x1680 ||
-           c == 0x180E || InRange(c, 0x2000, 0x200F) ||
-           InRange(c, 0x2028, 0x202F) || InRange(c, 0x205F, 0x206F) ||
-           c == 0x3000 || InRange(c, 0xD800, 0xF8FF) || c == 0xFEFF ||
-           InRange(c, 0xFFF0, 0xFFFB) || (c & 0xFFFE) == 0xFFFE ||
-           c >= 0xE0000);
 }
 
 std::string EscapeHtml(std::string_view s) {

@@ -34,14 +34,13 @@ bool IsAllSpace(std::string_view s);
 std::string_view StripText(std::string_view s, std::string_view chars,
                            bool left, bool right);
 
-// Case mapping one to one for Latin, Greek, Cyrillic, Armenian and full-width
-// letters; U+00DF becomes "SS". Other scripts stay as they are.
+// Case mapping, one to one. UpperText alone makes "SS" of U+00DF.
 char32_t UpperPoint(char32_t point);
 char32_t LowerPoint(char32_t point);
 bool IsCasedPoint(char32_t point);
-// A letter, by the ranges of the scripts in common use.
-bool IsAlphaPoint(char32_t point);
-bool IsDigitPoint(char32_t point);
+bool IsAlphaPoint(char32_t point);    // L
+bool IsDigitPoint(char32_t point);    // Nd
+bool IsNumericPoint(char32_t point);  // N
 std::string UpperText(std::string_view s);
 std::string LowerText(std::string_view s);
 std::string CapitalizeText(std::string_view s);
