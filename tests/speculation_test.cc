@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "engine/sampler.h"
+#include "engine/sampling/sampler.h"
 #include "formats/loader.h"
 #include "hearth/engine.h"
 #include "kernels/kernels.h"
@@ -236,9 +236,8 @@ TEST(Speculation, LookupKeepsTheTextOfASeedAtAnyTemperature) {
 }
 
 // The outcomes of four tokens, against their exact probabilities.
-TEST(Speculation, ADraftModelLeavesTheDistributionAsItIs) {
+void ExpectTheDistributionOf(const SamplingOptions& sampling) {
   TempDir dir;
-  const SamplingOptions sampling{.temperature = 1.5, .top_k = 2};
   // The draft: the same model in four bits, near but not equal.
   const auto engine = Open({.model_path = TinyFile(dir, 1),
                             .n_threads = 1,
@@ -256,7 +255,7 @@ TEST(Speculation, ADraftModelLeavesTheDistributionAsItIs) {
       Distribution next;
       Sampler(sampling).Filter(std::span(logits).last(static_cast<std::size_t>(
                                    engine->info().vocab_size)),
-                               next);
+                               all, next);
       for (const auto& c : next.candidates) {
         Ids more = ids;
         more.push_back(c.id);
@@ -290,6 +289,20 @@ TEST(Speculation, ADraftModelLeavesTheDistributionAsItIs) {
   }
   EXPECT_EQ(counts.size(), 16u) << "nothing outside the filtered distribution";
   EXPECT_LT(chi2, 15 + 4 * std::sqrt(2.0 * 15));
+}
+
+TEST(Speculation, ADraftModelLeavesTheDistributionAsItIs) {
+  ExpectTheDistributionOf({.temperature = 1.5, .top_k = 2});
+}
+
+TEST(Speculation, ADraftModelLeavesThePenaltiesAsTheyAre) {
+  ExpectTheDistributionOf({.temperature = 1.5,
+                           .top_k = 2,
+                           .repeat_penalty = 1.2,
+                           .presence_penalty = 0.3,
+                           .frequency_penalty = 0.2,
+                           .dry_multiplier = 0.4,
+                           .dry_allowed_length = 1});
 }
 
 // field-reports.md R15: after a restore the draft is warm too.

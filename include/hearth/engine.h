@@ -58,6 +58,8 @@ struct ModelInfo {
       tensor_types;  // and counts
   std::vector<Capability> capabilities;
   SamplingDefaults sampling;  // what the model's files recommend
+  // What they lack, so that answers may be worse.
+  std::vector<std::string> warnings;
 };
 
 // How a prompt was obtained.
@@ -95,7 +97,12 @@ struct SpeculationReport {
   std::uint64_t kv_physical_bytes = 0;  // of a draft model
 };
 
-enum class StopReason : std::uint8_t { kLength, kEndOfText, kContext, kCaller };
+enum class StopReason : std::uint8_t {
+  kLength,
+  kEndOfText,  // an end marker, a stop text, or a constraint that was complete
+  kContext,
+  kCaller
+};
 
 struct GenerateReport {
   std::vector<std::int32_t> token_ids;  // as sampled, the end marker excluded
@@ -361,8 +368,8 @@ class Engine {
   ModelInfo info_;
 };
 
-// What Begin and Generate refuse, kInvalidArgument.
-Result<void> CheckGenerate(const GenerateOptions& options);
+// What Begin and Generate of a model with so many ids refuse, kInvalidArgument.
+Result<void> CheckGenerate(const GenerateOptions& options, int vocab_size);
 
 // Description of a model file without opening a tokenizer or a cache.
 Result<ModelInfo> InspectModel(const std::string& path);

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "hearth/constraint.h"
+#include "hearth/sampling_defaults.h"
 
 namespace hearth {
 
@@ -85,13 +89,63 @@ struct EngineOptions {
   bool cache_by_text = false;   // Engine::PreferStoredIds looks for the text
 };
 
+// How the next token is picked. In this order:
+//
+//   constraint  what GenerateOptions::constraint forbids is out; the last word
+//   bias        added to the logits; suppressed ids are out
+//   penalties   on tokens of the prompt and the answer: repeat, then frequency
+//               and presence, then DRY
+//   filters     temperature, top-k, top-p, min-p, then XTC
+//   draw        greedy (temperature 0): the first largest logit, nothing drawn
+//
+// Order and meaning are llama.cpp's but for three things: temperature comes
+// before the filters, not behind them; XTC does nothing when greedy; a
+// constraint holds from the start, and is not tried after the draw.
+//
+// The same options, seed and logits give the same tokens, on every platform.
+// Guesses ahead change nothing: what a guess must pass is all of this.
 struct SamplingOptions {
   double temperature = 0.8;  // 0: greedy
   int top_k = 0;             // 0: off
   double top_p = 1.0;        // 1: off
   double min_p = 0.0;        // 0: off
   std::uint64_t seed = 0;
+
+  // What is added to the logit of an id; minus infinity as suppressed_ids.
+  std::map<std::int32_t, double> logit_bias = {};
+  // Never sampled, but where a constraint leaves nothing else.
+  std::vector<std::int32_t> suppressed_ids = {};
+
+  // Of ids among the newest repeat_last_n tokens (-1: all, 0: none), c times
+  // each: positive logits are divided by repeat_penalty, others multiplied by
+  // it (Keskar et al. 2019, "CTRL"), then c * frequency_penalty and
+  // presence_penalty are subtracted (OpenAI's API, whose window is the answer).
+  double repeat_penalty = 1.0;  // 1: off
+  int repeat_last_n = 64;
+  double presence_penalty = 0, frequency_penalty = 0;  // 0: off
+
+  // DRY, "don't repeat yourself" (p-e-w, text-generation-webui #5677). When the
+  // newest n >= dry_allowed_length tokens stood before among the newest
+  // dry_penalty_last_n (-1: all, 0: none), the logit of what followed them
+  // there loses dry_multiplier * dry_base^(n - dry_allowed_length). A
+  // repetition does not reach across a breaker: tokens behind it count alone.
+  double dry_multiplier = 0;  // 0: off
+  double dry_base = 1.75;
+  int dry_allowed_length = 2;
+  int dry_penalty_last_n = -1;
+  std::vector<std::string> dry_sequence_breakers = {"\n", ":", "\"", "*"};
+
+  // XTC, "exclude top choices" (p-e-w, text-generation-webui #6335): with
+  // xtc_probability, of the tokens that have xtc_threshold of the probability
+  // or more, all but the least likely are out.
+  double xtc_probability = 0;  // 0: off
+  double xtc_threshold = 0.1;  // above 0.5: off
 };
+
+// What a model's files recommend; where they say nothing: temperature 0.8,
+// top-k 40, top-p 0.95, min-p 0.05. A repetition penalty without a window looks
+// at all tokens, as it does in transformers.
+SamplingOptions DefaultSampling(const SamplingDefaults& model);
 
 struct GenerateOptions {
   int n_tokens_max = 200;
@@ -104,6 +158,9 @@ struct GenerateOptions {
   bool logprobs = false;
   int top_logprobs = 0;
   SamplingOptions sampling = {};
+  // Made anew for each answer; empty: the answer is free. When it lets nothing
+  // come any more the answer is over: StopReason::kEndOfText without an end_id.
+  MakeConstraint constraint = {};
 };
 
 }  // namespace hearth

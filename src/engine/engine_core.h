@@ -8,6 +8,7 @@
 
 #include <memory>
 
+#include "engine/constraint/lazy_token_trie.h"
 #include "engine/draft/drafter.h"
 #include "engine/kv_plan.h"
 #include "engine/prompt_cache/prompt_cache.h"
@@ -26,6 +27,7 @@ struct EngineCore {
   LoadedModel model;
   std::unique_ptr<WeightPrefetch> prefetch;  // of `model`
   std::shared_ptr<const Tokenizer> tokenizer;
+  LazyTokenTrie token_trie;  // of `tokenizer`, for constraints
   KvPlan kv;
   Digest chain_root;  // what the first block of every sequence stands behind
   std::shared_ptr<Workers> workers;           // a draft model's too

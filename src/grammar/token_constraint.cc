@@ -12,11 +12,11 @@ class GrammarConstraint final : public TokenConstraint {
  public:
   GrammarConstraint(std::shared_ptr<grammar::Grammar> grammar,
                     std::shared_ptr<const grammar::TokenTrie> trie,
-                    const Tokenizer& tokenizer,
+                    std::shared_ptr<const Tokenizer> tokenizer,
                     std::vector<std::int32_t> end_ids)
       : matcher_(std::move(grammar)),
         trie_(std::move(trie)),
-        tokenizer_(tokenizer),
+        tokenizer_(std::move(tokenizer)),
         end_ids_(std::move(end_ids)) {}
 
   void Mask(std::span<std::uint64_t> bits) override {
@@ -35,7 +35,7 @@ class GrammarConstraint final : public TokenConstraint {
       ended_after_ = matcher_.Mark();
       return;
     }
-    HEARTH_CHECK(matcher_.Accept(tokenizer_.TokenBytes(id)));
+    HEARTH_CHECK(matcher_.Accept(tokenizer_->TokenBytes(id)));
   }
 
   int Mark() const override {
@@ -50,7 +50,7 @@ class GrammarConstraint final : public TokenConstraint {
  private:
   grammar::Matcher matcher_;
   std::shared_ptr<const grammar::TokenTrie> trie_;
-  const Tokenizer& tokenizer_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
   std::vector<std::int32_t> end_ids_;
   int ended_after_ = -1;  // tokens before the end marker; -1: none has come
 };
@@ -59,10 +59,12 @@ class GrammarConstraint final : public TokenConstraint {
 
 std::unique_ptr<TokenConstraint> MakeGrammarConstraint(
     std::shared_ptr<grammar::Grammar> grammar,
-    std::shared_ptr<const grammar::TokenTrie> trie, const Tokenizer& tokenizer,
+    std::shared_ptr<const grammar::TokenTrie> trie,
+    std::shared_ptr<const Tokenizer> tokenizer,
     std::vector<std::int32_t> end_ids) {
   return std::make_unique<GrammarConstraint>(
-      std::move(grammar), std::move(trie), tokenizer, std::move(end_ids));
+      std::move(grammar), std::move(trie), std::move(tokenizer),
+      std::move(end_ids));
 }
 
 }  // namespace hearth

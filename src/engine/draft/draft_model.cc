@@ -24,11 +24,14 @@ class DraftModel final : public Drafter {
     if (n <= 0 || !Knows(request.tokens)) return {};
     HEARTH_TRY(Follow(request));
     n_verified_ = n_history;
+    Sampler::Ahead ahead(request.sampler);
     while (true) {
       DraftToken draft;
-      request.sampler.Filter(session_->history().Logits(), draft.q);
+      ahead.Filter(session_->history().Logits(), session_->history().tokens(),
+                   draft.q);
+      if (draft.q.candidates.empty()) return {};
       draft.id = request.sampler.Draw(draft.q);
-      if (draft.id >= n_vocab_) return {};
+      if (draft.id >= n_vocab_ || !ahead.Keep(draft.id)) return {};
       drafts.push_back(std::move(draft));
       if (static_cast<int>(drafts.size()) == n) return {};
       HEARTH_TRY(session_->Step({&drafts.back().id, 1}, LogitRows::kLast));

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/sampler.h"
+#include "engine/sampling/sampler.h"
 #include "hearth/engine.h"
 #include "hearth/result.h"
 

@@ -20,15 +20,29 @@ int TokensToRewind(const KvSequence& kv) {
   return kv.block_tokens() - kv.n_tokens() % kv.block_tokens() - 2;
 }
 
-// The token for `logits`: `draft` when it stands the test.
-std::int32_t VerifyOne(std::span<const float> logits, const DraftToken& draft,
-                       Sampler& sampler, Distribution& p) {
-  sampler.Filter(logits, p);
+// The token for `logits`: `draft` when it stands the test. Nothing when none
+// may come.
+std::optional<std::int32_t> VerifyOne(std::span<const float> logits,
+                                      std::span<const std::int32_t> before,
+                                      const DraftToken& draft, Sampler& sampler,
+                                      Distribution& p) {
+  sampler.Filter(logits, before, p);
+  if (p.candidates.empty()) return std::nullopt;
   // A guess without a draw has q = 1, so that p decides alone: an ordinary
   // draw keeps it with its probability, and gives the very token that the same
   // seed gives without speculation.
   if (draft.q.candidates.empty()) return sampler.Draw(p);
   return sampler.AcceptOrDraw(p, draft.q, draft.id);
+}
+
+// Drops the first guess that the constraint forbids and all behind it: a step
+// costs by the token.
+void KeepAllowed(Sampler& sampler, std::vector<DraftToken>& drafts) {
+  Sampler::Ahead ahead(sampler);
+  const auto forbidden = std::find_if(
+      drafts.begin(), drafts.end(),
+      [&](const DraftToken& draft) { return !ahead.Keep(draft.id); });
+  drafts.erase(forbidden, drafts.end());
 }
 
 }  // namespace
@@ -77,6 +91,7 @@ Result<std::span<const std::int32_t>> Speculation::Propose(
       return drafter_->Propose(
           {tokens, hidden, n, emitter.sampler(), on_draft_prefill}, drafts_);
     }));
+    KeepAllowed(emitter.sampler(), drafts_);
   }
   batch_.assign(1, id);
   for (const DraftToken& draft : drafts_) batch_.push_back(draft.id);
@@ -89,14 +104,21 @@ std::optional<std::int32_t> Speculation::Verify(History& history,
   std::size_t i = 0;
   int n_accepted = 0;
   while (true) {
-    const auto logits = history.Logits(static_cast<int>(i));
+    const int row = static_cast<int>(i);
+    const auto logits = history.Logits(row);
+    const auto before = history.TokensBefore(row);
     const bool guessed = i < drafts_.size();
-    const std::int32_t sampled =
-        guessed ? VerifyOne(logits, drafts_[i], emitter.sampler(), p_)
-                : emitter.sampler().Sample(logits);
-    const bool right = guessed && sampled == drafts_[i].id;
+    const auto sampled =
+        guessed ? VerifyOne(logits, before, drafts_[i], emitter.sampler(), p_)
+                : emitter.sampler().Sample(logits, before);
+    if (!sampled.has_value()) {
+      next.reset();
+      emitter.StopForConstraint();
+      break;
+    }
+    const bool right = guessed && *sampled == drafts_[i].id;
     n_accepted += right;
-    next = emitter.Emit(sampled, logits);
+    next = emitter.Emit(*sampled, logits);
     if (!right || !next.has_value()) break;
     ++i;
   }

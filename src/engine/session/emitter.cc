@@ -4,10 +4,12 @@
 #include <cmath>
 #include <utility>
 
+#include "engine/sampling/check_sampling.h"
+
 namespace hearth {
 
-Result<void> CheckGenerate(const GenerateOptions& options) {
-  HEARTH_TRY(CheckSampling(options.sampling));
+Result<void> CheckGenerate(const GenerateOptions& options, int vocab_size) {
+  HEARTH_TRY(CheckSampling(options.sampling, vocab_size));
   for (const std::string& text : options.stop_texts) {
     if (text.empty()) {
       return {Code::kInvalidArgument,
@@ -21,12 +23,23 @@ Result<void> CheckGenerate(const GenerateOptions& options) {
   return {};
 }
 
+Result<std::unique_ptr<TokenConstraint>> NewConstraint(
+    const GenerateOptions& options) {
+  if (!options.constraint) return std::unique_ptr<TokenConstraint>();
+  auto constraint = options.constraint();
+  if (constraint == nullptr) {
+    return {Code::kInvalidArgument, "the constraint's maker made none"};
+  }
+  return constraint;
+}
+
 Emitter::Emitter(const Tokenizer& tokenizer, GenerateOptions options,
-                 Session::OnToken on_token)
+                 Session::OnToken on_token,
+                 std::unique_ptr<TokenConstraint> constraint)
     : tokenizer_(tokenizer),
       options_(std::move(options)),
       on_token_(std::move(on_token)),
-      sampler_(options_.sampling),
+      sampler_(options_.sampling, &tokenizer, std::move(constraint)),
       decoder_(tokenizer, /*skip_special=*/true, /*at_start=*/false),
       stops_(options_.stop_texts) {}
 
@@ -62,6 +75,7 @@ void Emitter::FillLogprobs(std::span<const float> logits, Token& token) {
 
 std::optional<std::int32_t> Emitter::Emit(std::int32_t id,
                                           std::span<const float> logits) {
+  sampler_.Keep(id);
   if (report_.token_ids.empty()) report_.first_token_ms = clock_.ms();
   if (!options_.ignore_eos && tokenizer_.IsEnd(id)) {
     report_.stop = StopReason::kEndOfText;
@@ -87,6 +101,14 @@ std::optional<std::int32_t> Emitter::Emit(std::int32_t id,
     return std::nullopt;
   }
   return id;
+}
+
+std::optional<std::int32_t> Emitter::Next(
+    std::span<const float> logits, std::span<const std::int32_t> before) {
+  const auto id = sampler_.Sample(logits, before);
+  if (id.has_value()) return Emit(*id, logits);
+  StopForConstraint();
+  return std::nullopt;
 }
 
 GenerateReport Emitter::Finish() {

@@ -3,24 +3,31 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/stopwatch.h"
-#include "engine/sampler.h"
+#include "engine/sampling/sampler.h"
 #include "engine/session/stop_texts.h"
 #include "hearth/engine.h"
 #include "text/tokenizer.h"
 
 namespace hearth {
 
+// A constraint for one answer; null when it is free. kInvalidArgument when
+// options.constraint gives none.
+Result<std::unique_ptr<TokenConstraint>> NewConstraint(
+    const GenerateOptions& options);
+
 class Emitter {
  public:
   // `tokenizer` outlives the object. REQUIRES: CheckGenerate.
   Emitter(const Tokenizer& tokenizer, GenerateOptions options,
-          Session::OnToken on_token);
+          Session::OnToken on_token,
+          std::unique_ptr<TokenConstraint> constraint);
 
   const GenerateOptions& options() const { return options_; }
   Sampler& sampler() { return sampler_; }
@@ -34,11 +41,12 @@ class Emitter {
   // answer goes on after it; nothing when it is over.
   std::optional<std::int32_t> Emit(std::int32_t id,
                                    std::span<const float> logits);
-  // Samples and emits.
-  std::optional<std::int32_t> Next(std::span<const float> logits) {
-    return Emit(sampler_.Sample(logits), logits);
-  }
+  // Samples and emits. `before`: the tokens that `logits` were computed from.
+  std::optional<std::int32_t> Next(std::span<const float> logits,
+                                   std::span<const std::int32_t> before);
 
+  // The constraint lets nothing come any more.
+  void StopForConstraint() { report_.stop = StopReason::kEndOfText; }
   void StopForCaller() { report_.stop = StopReason::kCaller; }
   void StopForContext() { report_.stop = StopReason::kContext; }
   GenerateReport Finish();

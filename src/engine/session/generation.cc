@@ -7,10 +7,12 @@ namespace hearth {
 GenerationImpl::GenerationImpl(std::shared_ptr<SessionCore> session,
                                const GenerateOptions& options,
                                const Session::OnToken& on_token,
-                               const Session::Progress& on_draft_prefill)
+                               const Session::Progress& on_draft_prefill,
+                               std::unique_ptr<TokenConstraint> constraint)
     : session_(std::move(session)),
       on_draft_prefill_(on_draft_prefill),
-      emitter_(*session_->engine().tokenizer, options, on_token) {
+      emitter_(*session_->engine().tokenizer, options, on_token,
+               std::move(constraint)) {
   if (session_->engine().draft != nullptr) {
     emitter_.speculation().drafter = session_->engine().draft->Describe();
   }
@@ -20,13 +22,15 @@ Result<std::unique_ptr<GenerationImpl>> GenerationImpl::Begin(
     std::shared_ptr<SessionCore> session, const GenerateOptions& options,
     const Session::OnToken& on_token,
     const Session::Progress& on_draft_prefill) {
-  HEARTH_TRY(CheckGenerate(options));
+  HEARTH_TRY(CheckGenerate(options, session->engine().model.config.vocab_size));
+  HEARTH_ASSIGN(auto constraint, NewConstraint(options));
   HEARTH_ASSIGN(const auto visit, SessionCore::Visit::Enter(*session));
   if (session->history().Logits().empty()) {
     return {Code::kInvalidArgument, "nothing to continue: call Sync first"};
   }
-  return std::unique_ptr<GenerationImpl>(new GenerationImpl(
-      std::move(session), options, on_token, on_draft_prefill));
+  return std::unique_ptr<GenerationImpl>(
+      new GenerationImpl(std::move(session), options, on_token,
+                         on_draft_prefill, std::move(constraint)));
 }
 
 GenerationImpl::~GenerationImpl() {
@@ -41,7 +45,7 @@ Result<std::optional<std::int32_t>> GenerationImpl::Take() {
       session_->saves().SavePrompt(history);
       return std::optional<std::int32_t>();
     }
-    const auto first = emitter_.Next(history.Logits());
+    const auto first = emitter_.Next(history.Logits(), history.tokens());
     // Off the critical path: the first token is out.
     session_->saves().SavePrompt(history);
     return first;
@@ -55,7 +59,7 @@ Result<std::optional<std::int32_t>> GenerationImpl::Take() {
   if (session_->speculation() != nullptr) {
     return session_->speculation()->Verify(history, emitter_);
   }
-  return emitter_.Next(history.Logits());
+  return emitter_.Next(history.Logits(), history.tokens());
 }
 
 Result<std::span<const std::int32_t>> GenerationImpl::Propose(std::int32_t id,

@@ -26,7 +26,8 @@ class GenerationImpl final : public Generation {
   GenerationImpl(std::shared_ptr<SessionCore> session,
                  const GenerateOptions& options,
                  const Session::OnToken& on_token,
-                 const Session::Progress& on_draft_prefill);
+                 const Session::Progress& on_draft_prefill,
+                 std::unique_ptr<TokenConstraint> constraint);
   // Emits what the step after the last Next gave.
   Result<std::optional<std::int32_t>> Take();
   Result<std::span<const std::int32_t>> Propose(std::int32_t id,

@@ -47,6 +47,11 @@ class History {
     return n_logits_ == 0 ? std::span<const float>() : logits_;
   }
   std::span<const float> Logits(int row) const { return Row(logits_, row); }
+  // What row `row` of the logits was computed from, its own token last.
+  std::span<const std::int32_t> TokensBefore(int row) const {
+    return tokens().first(
+        static_cast<std::size_t>(n_tokens() - n_logits_ + row + 1));
+  }
   // Of the newest token; empty: not known.
   std::span<const float> Logits() const {
     return n_logits_ == 0 ? std::span<const float>() : Logits(n_logits_ - 1);

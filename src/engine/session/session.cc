@@ -43,16 +43,17 @@ Result<GenerateReport> Session::Generate(const GenerateOptions& options,
 Result<GenerateReport> Session::GenerateUncached(
     std::span<const std::int32_t> prompt, const GenerateOptions& options,
     const OnToken& on_token) {
-  HEARTH_TRY(CheckGenerate(options));
+  EngineCore& engine = core_->engine();
+  HEARTH_TRY(CheckGenerate(options, engine.model.config.vocab_size));
+  HEARTH_ASSIGN(auto constraint, NewConstraint(options));
   HEARTH_ASSIGN(const auto visit, SessionCore::Visit::Enter(*core_));
   HEARTH_TRY(core_->CheckPrompt(prompt));
-  EngineCore& engine = core_->engine();
   std::vector<std::int32_t> all(prompt.begin(), prompt.end());
-  Emitter emitter(*engine.tokenizer, options, on_token);
+  Emitter emitter(*engine.tokenizer, options, on_token, std::move(constraint));
   while (options.n_tokens_max > 0) {
     HEARTH_TRY(core_->Rewind(0));
     HEARTH_TRY(core_->Prefill(all, nullptr));
-    const auto id = emitter.Next(core_->history().Logits());
+    const auto id = emitter.Next(core_->history().Logits(), all);
     if (!id.has_value()) break;
     if (all.size() >= static_cast<std::size_t>(engine.kv.context_tokens())) {
       emitter.StopForContext();

@@ -71,11 +71,7 @@ class ConversationImpl final : public Conversation {
         session_(std::move(session)),
         source_(std::move(source)),
         options_(std::move(options)),
-        messages_(FirstMessages(options_)) {
-    if (std::string note = TokenizerWarning(core_->model); !note.empty()) {
-      notes_.push_back(std::move(note));
-    }
-  }
+        messages_(FirstMessages(options_)) {}
 
   Result<TurnReport> Turn(const std::string& user,
                           const GenerateOptions& options,

@@ -133,15 +133,15 @@ TEST(TokenMasks, AreWhatTryingEveryTokenGives) {
 }
 
 TEST(TokenMasks, EveryTextThatTheyLeadToIsJson) {
-  const ListTokenizer tokenizer = Vocabulary();
+  const auto shared = std::make_shared<const ListTokenizer>(Vocabulary());
+  const Tokenizer& tokenizer = *shared;
   const auto trie = std::make_shared<const TokenTrie>(tokenizer);
   const auto grammar = GrammarOfJsonObject().value();
   const std::int32_t end = tokenizer.vocab_size() - 1;
   std::mt19937 random(5);
   int n_ended = 0;
   for (int round = 0; round < 200; ++round) {
-    const auto constraint =
-        MakeGrammarConstraint(grammar, trie, tokenizer, {end});
+    const auto constraint = MakeGrammarConstraint(grammar, trie, shared, {end});
     std::vector<std::uint64_t> bits(
         (static_cast<std::size_t>(tokenizer.vocab_size()) + 63) / 64);
     std::string text;
@@ -169,14 +169,15 @@ TEST(TokenMasks, EveryTextThatTheyLeadToIsJson) {
 }
 
 TEST(TokenConstraint, ReturnsToAMarkAsIfNothingHadCome) {
-  const ListTokenizer tokenizer = Vocabulary();
+  const auto shared = std::make_shared<const ListTokenizer>(Vocabulary());
+  const Tokenizer& tokenizer = *shared;
   const auto trie = std::make_shared<const TokenTrie>(tokenizer);
   const std::int32_t end = tokenizer.vocab_size() - 1;
   const auto constraint = MakeGrammarConstraint(
       GrammarFromJsonSchema(Json::parse(R"({"enum": ["ab", "abc"]})"))
           .value()
           .grammar,
-      trie, tokenizer, {end});
+      trie, shared, {end});
   const std::size_t n_words =
       (static_cast<std::size_t>(tokenizer.vocab_size()) + 63) / 64;
   std::vector<std::uint64_t> first(n_words), later(n_words);

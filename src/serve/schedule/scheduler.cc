@@ -116,7 +116,7 @@ Result<void> SchedulerImpl::Check(const Job& job) const {
                 " tokens does not fit into the KV memory budget; shorten it or "
                 "raise the budget"};
   }
-  return CheckGenerate(job.options);
+  return CheckGenerate(job.options, n_vocab);
 }
 
 Result<JobId> SchedulerImpl::Submit(Job job) {
