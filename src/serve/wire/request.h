@@ -46,7 +46,9 @@ struct DialectNotes {
 struct WireRequest {
   Dialect dialect = Dialect::kChat;
   std::string model = {};   // as asked for; empty: none was named
+  std::string space = {};   // as the context's
   bool count_only = false;  // /count_tokens: the prompt's length is the answer
+  bool load_only = false;   // no prompt: the writer's Begin and End are all
 
   // A conversation, or prompts as they are.
   DialogueRequest dialogue = {};
@@ -58,6 +60,7 @@ struct WireRequest {
   // it: name and text, the farthest first.
   std::string suffix = {};
   bool has_suffix = false;
+  std::string middle = {};  // what the answer goes on from, between the two
   std::vector<std::pair<std::string, std::string>> context_files = {};
   bool echo =
       false;  // the writer repeats the prompt: set its text by `SetEcho`
@@ -104,6 +107,7 @@ struct ParseContext {
   // Where earlier responses are; null: nothing is found. `space`: whose.
   const ResponseStore* store = nullptr;
   std::string space = {};
+  std::int64_t now_s = 0;  // Unix seconds, for what is too old
 };
 
 // The dialect of a POST, or nothing for a path that is none.

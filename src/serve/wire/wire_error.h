@@ -6,6 +6,8 @@
 #include <utility>
 #include <variant>
 
+#include "hearth/result.h"
+
 namespace hearth::serve {
 
 enum class Dialect : std::uint8_t {

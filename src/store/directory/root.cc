@@ -51,9 +51,10 @@ bool IsSystems(std::string_view name) {
 }
 
 bool IsOurs(const DirectoryEntry& entry) {
-  // The last: another process is making this very store.
+  // `responses` is the server's. The last: another process is making this very
+  // store.
   return IsStoreFolder(entry.name) || entry.name == kUsageName ||
-         entry.name.starts_with(kVersionName);
+         entry.name == "responses" || entry.name.starts_with(kVersionName);
 }
 
 // Whether a store's folders are there, so that a VERSION that says nothing is a

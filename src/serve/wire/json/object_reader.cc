@@ -18,6 +18,11 @@ std::string Plain(double value) {
   return text;
 }
 
+// Nothing was asked for: null, [] and {}.
+bool IsNothing(const OrderedJson& value) {
+  return value.is_null() || (value.is_structured() && value.empty());
+}
+
 }  // namespace
 
 void Ignored::Add(const std::string& name) {
@@ -128,7 +133,8 @@ std::optional<std::int64_t> ObjectReader::Integer(const char* name,
 
 void ObjectReader::Say(std::initializer_list<const char*> names) {
   for (const char* name : names) {
-    if (Find(name) != nullptr) ignored_.Add(PathOf(name));
+    const OrderedJson* value = Find(name);
+    if (value != nullptr && !IsNothing(*value)) ignored_.Add(PathOf(name));
   }
 }
 
@@ -156,7 +162,7 @@ Checked ObjectReader::Check() const {
 Checked ObjectReader::Finish() {
   if (fault_) return *fault_;
   for (const auto& [name, value] : object_.items()) {
-    if (!value.is_null() && taken_.find(name) == taken_.end()) {
+    if (!IsNothing(value) && taken_.find(name) == taken_.end()) {
       ignored_.Add(PathOf(name));
     }
   }

@@ -38,7 +38,7 @@ class ObjectReader {
   std::optional<std::int64_t> Integer(const char* name, std::int64_t min,
                                       std::int64_t max);
 
-  // Has no effect: named when it is there.
+  // Has no effect: named when it is there and not empty.
   void Say(std::initializer_list<const char*> names);
   // Read by somebody else, or in no need of a word.
   void Take(std::initializer_list<const char*> names);
