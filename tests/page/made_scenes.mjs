@@ -81,7 +81,7 @@ export function madeStore(promptCount, blockCount, now) {
   const next = random(11);
   const nodes = [];
   const prompts = [];
-  const blocks = { id: [], node: [], tokens: [], shared: [], last_use_ms: [], present: [], left_out: 0 };
+  const blocks = { id: [], node: [], tokens: [], shared: [], age_s: [], present: [], left_out: 0 };
   const add = (parent, count, ageMs, holes = 0) => {
     const first = parent < 0 ? 0 : nodes[parent].first_token + nodes[parent].tokens;
     nodes.push({ parent, first_token: first, tokens: count * 64, blocks: count, present: count - holes, bytes: count * 786432, prompts: 0, last_use_ms: now - ageMs });
@@ -116,7 +116,7 @@ export function madeStore(promptCount, blockCount, now) {
       blocks.node.push(i);
       blocks.tokens.push(64);
       blocks.shared.push(node.prompts);
-      blocks.last_use_ms.push(node.last_use_ms - b * 60);
+      blocks.age_s.push(Math.floor((now - node.last_use_ms) / 1000) + b);
       blocks.present.push(b < node.present ? 1 : 0);
     }
   });

@@ -1,5 +1,6 @@
 // Pictures of the page with made data, to be looked at:
 //   node tests/page/screenshots.mjs FOLDER [scene:theme:width[:height]]...
+// Without a height: all of the page.
 
 import { join } from "node:path";
 import { startBrowser } from "./browser.mjs";
@@ -31,7 +32,7 @@ try {
       await page.waitForTimeout(900);
     }
     await page.evaluate(() => scrollTo(0, 0));
-    await page.screenshot({ path: join(folder, `${name.replaceAll(":", "-")}.png`), fullPage: true });
+    await page.screenshot({ path: join(folder, `${name.replaceAll(":", "-")}.png`), fullPage: !height });
     await page.close();
     await server.close();
   }

@@ -7,6 +7,12 @@
 #include "serve/page/client_name.h"
 
 namespace hearth::serve {
+namespace {
+
+// Labels are the client's; a lane has room for some.
+constexpr std::size_t kLabelMax = 48;
+
+}  // namespace
 
 PageLog::Lane& PageLog::LaneFor(const PageRequestStart& start,
                                 std::int64_t now_ms) {
@@ -30,7 +36,7 @@ PageLog::Lane& PageLog::LaneFor(const PageRequestStart& start,
   PageLane& view = found->view;
   ++view.turns;
   view.client = ClientName(start.client);
-  view.label = start.label;
+  view.label = start.label.substr(0, kLabelMax);
   view.since_ms = now_ms;
   view.prompt_tokens = static_cast<int>(start.prompt.size());
   view.reused_tokens = view.generated = 0;

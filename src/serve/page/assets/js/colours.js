@@ -47,9 +47,7 @@ function setUpTheme() {
   const show = (theme) => {
     if (theme === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme;
-    button.textContent = { auto: "Auto", light: "Light", dark: "Dark" }[theme];
-    button.setAttribute("aria-label",
-      `Colours: ${theme === "auto" ? "as the system has them" : theme}`);
+    button.textContent = `Colours: ${theme}`;
     readPalette();
   };
   button.addEventListener("click", () => {

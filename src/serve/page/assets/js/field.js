@@ -12,19 +12,31 @@ const field = {
   columns: 1,
   pitch: 8,
   cursor: -1,
-  colours: new Map(),
+  colours: new Map(), // packed colours by kind, age and flash
+  pixels: document.createElement("canvas"), // one pixel a cell
 };
 
-function fieldColour(cell, nowMs) {
-  const age = ageLimitsMs.findIndex((limit) => nowMs - cell.lastUse < limit);
-  const step = age < 0 ? ageSteps - 1 : age;
-  const key = `${shareKind(cell.shared)}${step}`;
-  let colour = field.colours.get(key);
-  if (!colour) {
-    colour = mix(palette.sharing[shareKind(cell.shared)], palette.paper, step * 0.13);
-    field.colours.set(key, colour);
+const flashSteps = 16;
+
+// As a pixel of an ImageData; few different ones, so that a frame of ten
+// thousand cells makes none anew.
+function fieldColour(cell, now, nowMs, dim) {
+  const found = ageLimitsMs.findIndex((limit) => nowMs - cell.lastUse < limit);
+  const age = found < 0 ? ageSteps - 1 : found;
+  const t = cell.flash ? Math.min(1, (now - cell.since) / flashMs) : 1;
+  const step = Math.floor(t * flashSteps);
+  const kind = shareKind(cell.shared);
+  const key = `${kind}${age}${dim ? "d" : ""}${cell.flash === "gone" ? "g" : ""}${step}`;
+  let packed = field.colours.get(key);
+  if (packed === undefined) {
+    let colour = mix(palette.sharing[kind], palette.paper, age * 0.13);
+    if (dim) colour = mix(colour, palette.paper, 0.7);
+    if (cell.flash === "gone") colour = palette.paper;
+    colour = mix(palette.ink, colour, step / flashSteps);
+    packed = ((255 << 24) | (colour[2] << 16) | (colour[1] << 8) | colour[0]) >>> 0;
+    field.colours.set(key, packed);
   }
-  return colour;
+  return packed;
 }
 
 function takeBlocks() {
@@ -39,7 +51,7 @@ function takeBlocks() {
     const fresh = !old && !first && !still;
     return {
       id, tokens: blocks.tokens[i], shared: blocks.shared[i], present: blocks.present[i] !== 0,
-      lastUse: blocks.last_use_ms[i], node: blocks.node[i],
+      lastUse: store.told.now_ms - 1000 * blocks.age_s[i], node: blocks.node[i],
       flash: fresh ? "saved" : old?.flash || "", since: fresh ? now : old?.since || 0,
     };
   });
@@ -62,21 +74,40 @@ function chosenNodes() {
   return prompt ? new Set(pathTo(store.told, prompt)) : null;
 }
 
-function drawCell(context, cell, x, y, size, now, nowMs, dim) {
-  const t = cell.flash ? Math.min(1, (now - cell.since) / flashMs) : 1;
-  let colour = fieldColour(cell, nowMs);
-  if (dim) colour = mix(colour, palette.paper, 0.7);
-  if (cell.flash === "gone") colour = mix(palette.ink, palette.paper, t);
-  else if (t < 1) colour = mix(palette.ink, colour, t);
-  context.fillStyle = css(colour);
-  if (cell.present) context.fillRect(x, y, size, size);
-  else {
-    // Known to a prompt, but not there: an empty frame.
-    context.fillRect(x, y, size, size);
-    context.fillStyle = css(palette.paper);
-    context.fillRect(x + 1, y + 1, size - 2, size - 2);
+// One pixel a cell; true while a flash is on.
+function paintPixels(rows, now) {
+  const { pixels, columns } = field;
+  if (pixels.width !== columns || pixels.height !== rows) {
+    pixels.width = columns;
+    pixels.height = rows;
   }
-  return t < 1;
+  const context = pixels.getContext("2d");
+  const image = context.createImageData(columns, rows);
+  const words = new Uint32Array(image.data.buffer);
+  const nowMs = serverNow();
+  const chosen = chosenNodes();
+  let moving = false;
+  field.cells.forEach((cell, i) => {
+    words[i] = fieldColour(cell, now, nowMs, chosen !== null && !chosen.has(cell.node));
+    if (cell.flash && now - cell.since < flashMs) moving = true;
+  });
+  context.putImageData(image, 0, 0);
+  return moving;
+}
+
+// The lines between the cells, and what a prompt knows of but is not there: an
+// empty frame.
+function drawLines(context, width, height) {
+  const { pitch } = field;
+  const gap = pitch >= 5 ? 1 : 0.5;
+  context.fillStyle = css(palette.paper);
+  for (let x = pitch - gap; x < width; x += pitch) context.fillRect(x, 0, gap, height);
+  for (let y = pitch - gap; y < height; y += pitch) context.fillRect(0, y, width, gap);
+  field.cells.forEach((cell, i) => {
+    if (cell.present) return;
+    context.fillRect((i % field.columns) * pitch + 1, Math.floor(i / field.columns) * pitch + 1,
+      pitch - gap - 2, pitch - gap - 2);
+  });
 }
 
 // Draws all cells; true while something moves.
@@ -85,19 +116,13 @@ function drawField(now) {
   const width = canvas.clientWidth;
   if (width === 0 || field.cells.length === 0) return false;
   const height = layOutField(width);
+  const rows = height / field.pitch;
   const context = fitCanvas(canvas, width, height);
+  const moving = paintPixels(rows, now);
   context.clearRect(0, 0, width, height);
-  const nowMs = serverNow();
-  const size = field.pitch - (field.pitch >= 5 ? 1 : 0.5);
-  const chosen = chosenNodes();
-  let moving = false;
-  for (let i = 0; i < field.cells.length; ++i) {
-    const cell = field.cells[i];
-    const x = (i % field.columns) * field.pitch;
-    const y = Math.floor(i / field.columns) * field.pitch;
-    const dim = chosen !== null && !chosen.has(cell.node);
-    moving = drawCell(context, cell, x, y, size, now, nowMs, dim) || moving;
-  }
+  context.imageSmoothingEnabled = false;
+  context.drawImage(field.pixels, 0, 0, field.columns * field.pitch, height);
+  drawLines(context, field.columns * field.pitch, height);
   if (field.cursor >= 0 && document.activeElement === canvas) {
     context.strokeStyle = css(palette.ink);
     context.lineWidth = 2;

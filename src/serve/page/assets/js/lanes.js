@@ -104,12 +104,14 @@ function drawLane(picture, maxCells, now) {
   context.clearRect(0, 0, width, height);
   const pitch = Math.min(14, width / Math.max(maxCells, 24));
   const gap = pitch >= 4 ? cellGap : 0;
+  const snap = (at) => Math.round(at * (devicePixelRatio || 1)) / (devicePixelRatio || 1);
   let moving = false;
   picture.cells.forEach((cell, i) => {
     const t = Math.min(1, Math.max(0, (now - cell.since) / fadeMs));
     if (t < 1) moving = true;
-    const x = i * pitch;
-    const w = Math.max(pitch - gap, 0.75);
+    // Edges lie on device pixels: cells narrower than one make no stripes.
+    const x = snap(i * pitch);
+    const w = Math.max(0, snap((i + 1) * pitch) - x - gap);
     const colour = t < 1 ? mix(colourOf(cell.from), colourOf(cell.place), t) : colourOf(cell.place);
     context.fillStyle = css(colour);
     if (cell.place === "todo") context.fillRect(x, height / 2 - 2, w, 4);
