@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cli/numbers.h"
+#include "cli/sampling_settings.h"
 #include "cli/text.h"
-#include "cli/units.h"
 
 namespace hearth::cli {
 namespace {
@@ -37,14 +37,23 @@ std::string Limit(int n_tokens) {
 }
 
 std::string AllSettings(const ChatSettings& s) {
-  return "temperature " + Fixed(s.sampling.temperature, 2) + ", top-k " +
-         std::to_string(s.sampling.top_k) + ", top-p " +
-         Fixed(s.sampling.top_p, 2) + ", min-p " + Fixed(s.sampling.min_p, 2) +
-         ", seed " + std::to_string(s.sampling.seed) + ", tokens " +
+  std::string text;
+  for (const SamplingSetting& setting : SamplingSettings()) {
+    text += setting.name + " " + setting.show(s.sampling) + ", ";
+  }
+  return text + "seed " + std::to_string(s.sampling.seed) + ", tokens " +
          Limit(s.n_tokens) + ", thinking " +
          (!s.thinking.has_value() ? "as the model's template has it"
           : *s.thinking           ? "on"
                                   : "off");
+}
+
+std::vector<std::string> SettingNames() {
+  std::vector<std::string> names = {"seed", "tokens", "thinking"};
+  for (const SamplingSetting& setting : SamplingSettings()) {
+    names.push_back(setting.name);
+  }
+  return names;
 }
 
 }  // namespace
@@ -86,8 +95,9 @@ const char* ChatHelp() {
          "/drop            forget the oldest turn\n"
          "/system TEXT     another system message; without TEXT none\n"
          "/set             show the settings; /set NAME VALUE changes one:\n"
-         "                 temperature, top-k, top-p, min-p, seed, tokens,\n"
-         "                 thinking on|off\n"
+         "                 what sample's options set (temperature, top-k, \n"
+         "                 repeat-penalty, ...), seed, tokens, thinking "
+         "on|off\n"
          "/save FILE       keep the conversation\n"
          "/load FILE       go on with one\n"
          "\"\"\"              begins and ends a message of several lines; a \\ "
@@ -107,25 +117,15 @@ Result<std::string> SetChat(const std::string& assignment,
   const auto with_name = [&](const Error& error) -> Error {
     return {error.code, name + " " + error.message};
   };
-  const auto number = [&](double& target, double high) -> Result<void> {
-    const auto parsed = ParseNumber(value, 0, high);
-    if (!parsed.ok()) return with_name(parsed.error());
-    target = *parsed;
-    return {};
-  };
-  SamplingOptions& sampling = settings.sampling;
   constexpr int kMany = std::numeric_limits<int>::max();
-  if (name == "temperature" || name == "temp") {
-    HEARTH_TRY(number(sampling.temperature, 1000));
-  } else if (name == "top-p") {
-    HEARTH_TRY(number(sampling.top_p, 1));
-  } else if (name == "min-p") {
-    HEARTH_TRY(number(sampling.min_p, 1));
-  } else if (name == "top-k" || name == "tokens") {
-    const bool tokens = name == "tokens";
-    const auto parsed = ParseInteger(value, tokens ? -1 : 0, kMany);
+  SamplingOptions& sampling = settings.sampling;
+  if (const SamplingSetting* setting = FindSamplingSetting(name)) {
+    const auto set = setting->set({&value, 1}, sampling);
+    if (!set.ok()) return with_name(set.error());
+  } else if (name == "tokens") {
+    const auto parsed = ParseInteger(value, -1, kMany);
     if (!parsed.ok()) return with_name(parsed.error());
-    (tokens ? settings.n_tokens : sampling.top_k) = static_cast<int>(*parsed);
+    settings.n_tokens = static_cast<int>(*parsed);
   } else if (name == "seed") {
     const auto parsed = ParseSeed(value);
     if (!parsed.ok()) return with_name(parsed.error());
@@ -141,11 +141,9 @@ Result<std::string> SetChat(const std::string& assignment,
     }
     settings.thinking = value == "on";
   } else {
-    return Error{Code::kInvalidArgument,
-                 "no setting " + name +
-                     DidYouMean(name, {"temperature", "top-k", "top-p", "min-p",
-                                       "seed", "tokens", "thinking"}) +
-                     "; /set lists them"};
+    return Error{Code::kInvalidArgument, "no setting " + name +
+                                             DidYouMean(name, SettingNames()) +
+                                             "; /set lists them"};
   }
   return AllSettings(settings);
 }

@@ -1,7 +1,6 @@
 #include "cli/engine_args.h"
 
 #include <filesystem>
-#include <random>
 
 #include "cli/cache_location.h"
 #include "cli/progress.h"
@@ -12,11 +11,6 @@ namespace hearth::cli {
 namespace {
 
 constexpr int kMany = std::numeric_limits<int>::max();
-
-std::uint64_t NewSeed() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32) | std::uint64_t{device()};
-}
 
 Result<KvStorage> StorageOf(const std::string& option,
                             const std::string& name) {
@@ -43,22 +37,6 @@ void AddModelOptions(Command& command, EngineOptions& engine) {
 
 void EngineArgs::AddModel(Command& command) {
   AddModelOptions(command, engine);
-}
-
-void EngineArgs::AddSampling(Command& command) {
-  command.Group("Sampling (default: what the model recommends, else as shown)");
-  temperature_ = command.Number("--temperature,--temp", sampling.temperature, 0,
-                                1000, "0 is greedy");
-  top_k_ = command.Integer("--top-k", sampling.top_k, 0, kMany,
-                           "keep the k likeliest; 0: off");
-  top_k_.Default(std::to_string(sampling.top_k));
-  top_p_ = command.Number("--top-p", sampling.top_p, 0, 1,
-                          "keep the likeliest that add up to p; 1: off");
-  min_p_ =
-      command.Number("--min-p", sampling.min_p, 0, 1,
-                     "drop what is rarer than p times the likeliest; 0: off");
-  command.Seed("--seed,-s", seed_,
-               "of the random draws; default, or -1: a new one each run");
 }
 
 void EngineArgs::AddKvFormat(Command& command) {
@@ -256,7 +234,6 @@ Result<void> EngineArgs::Finalize(const std::string& why_no_cache) {
     return {Code::kInvalidArgument,
             "--kv-growth " + kv_growth_ + ": use in-place or concat"};
   }
-  sampling.seed = seed_.has_value() ? *seed_ : NewSeed();
   return FindPromptCache(why_no_cache);
 }
 
@@ -275,13 +252,8 @@ Result<std::unique_ptr<Engine>> EngineArgs::Open(bool quiet) {
 }
 
 void EngineArgs::UseModel(const Engine& opened) {
-  const SamplingDefaults& own = opened.info().sampling;
-  if (!temperature_.given()) {
-    sampling.temperature = own.temperature.value_or(sampling.temperature);
-  }
-  if (!top_k_.given()) sampling.top_k = own.top_k.value_or(sampling.top_k);
-  if (!top_p_.given()) sampling.top_p = own.top_p.value_or(sampling.top_p);
-  if (!min_p_.given()) sampling.min_p = own.min_p.value_or(sampling.min_p);
+  sampling = sampling_.Over(opened.info().sampling);
+  for (const std::string& warning : opened.info().warnings) Note(warning);
   const int trained = opened.info().context_length;
   if (engine.context_tokens > trained && engine.streaming_window == 0) {
     Note("the context of " + std::to_string(engine.context_tokens) +

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/options.h"
+#include "cli/sampling_settings.h"
 #include "hearth/engine.h"
 #include "hearth/options.h"
 #include "hearth/result.h"
@@ -20,26 +21,24 @@ void AddModelOptions(Command& command, EngineOptions& engine);
 class EngineArgs {
  public:
   EngineOptions engine;
-  // Filled by Finalize and Open.
-  // What holds where neither the user nor the model says otherwise.
-  SamplingOptions sampling = {
-      .temperature = 0.8, .top_k = 40, .top_p = 0.95, .min_p = 0.05};
+  SamplingOptions sampling;  // filled by Open
   std::string kv_quantize = "fp16";
 
   void AddModel(Command& command);
-  void AddSampling(Command& command);
+  void AddSampling(Command& command) { sampling_.Add(command); }
   // How keys and values are stored, and which of them are kept.
   void AddKvFormat(Command& command);
   // That, the context and the prompt cache, which is on by default.
   void AddKv(Command& command);
   void AddDraft(Command& command);
 
-  // Refuses what would have no effect, then checks the names and fills `engine`
-  // and `sampling`. `why_no_cache`: what forbids a prompt cache and guesses,
+  // Refuses what would have no effect, then checks the names and fills
+  // `engine`. `why_no_cache`: what forbids a prompt cache and guesses,
   // with its option's name; empty: nothing does. kInvalidArgument.
   Result<void> Finalize(const std::string& why_no_cache = {});
   // Opens the engine; then takes the model's own sampling settings where the
-  // user said nothing, and warns of a context beyond what it was trained on.
+  // user said nothing, and warns of what is missing in its files and of a
+  // context beyond what it was trained on.
   Result<std::unique_ptr<Engine>> Open(bool quiet);
 
  private:
@@ -50,9 +49,8 @@ class EngineArgs {
 
   std::string kv_keys_, kv_values_;  // empty: as kv_quantize
   std::string kv_growth_ = "in-place";
-  std::optional<std::uint64_t> seed_;
+  SamplingArgs sampling_;
   bool no_prompt_cache_ = false;
-  Option temperature_, top_k_, top_p_, min_p_;
   Option draft_, draft_tokens_;
   Option cache_dir_, cache_file_, cache_budget_, remote_, remote_deadline_;
   std::vector<Option> of_cache_;      // have an effect with any prompt cache

@@ -39,18 +39,21 @@ constexpr Word kWords[] = {
      "the prompt cache is on; --cache-prompt FILE keeps one "
      "prompt in one file"},
     {"--prompt-cache-all", "answers are kept, too; leave it out"},
-    {"--repeat-penalty", "hearth has no repetition penalty yet; leave it out"},
-    {"--repeat-last-n", "hearth has no repetition penalty yet; leave it out"},
-    {"--presence-penalty", "hearth has no penalties yet; leave it out"},
-    {"--frequency-penalty", "hearth has no penalties yet; leave it out"},
-    {"--grammar", "hearth has no grammars yet; leave it out"},
+    {"--samplers", "their order is fixed; leave it out"},
+    {"--sampling-seq", "their order is fixed; leave it out"},
+    {"--typical", "hearth has top-p and min-p; leave it out"},
+    {"--top-nsigma", "hearth has top-p and min-p; leave it out"},
+    {"--mirostat", "hearth has top-p and min-p; leave it out"},
+    {"--dynatemp-range", "the temperature is one; leave it out"},
+    {"-j", "use --json-schema FILE"},
     {"--lora", "hearth runs no adapters; merge it into the model"},
     {"--mmproj", "hearth runs no vision models; leave it out"},
 };
 
 // Options whose value is free text and may look like an option.
 constexpr const char* kTextOptions[] = {
-    "-p", "--prompt", "--text", "--system", "--kwargs", "--model", "-m"};
+    "-p",       "--prompt", "--text", "--system",
+    "--kwargs", "--model",  "-m",     "--dry-sequence-breaker"};
 
 }  // namespace
 

@@ -107,6 +107,7 @@ void AddInspect(const Command& program, int& exit_code) {
   command.Run(exit_code, [args] {
     const auto info = InspectModel(args->model);
     if (!info.ok()) return Fail(info.error());
+    for (const std::string& warning : info->warnings) Note(warning);
     Print(args->json ? AsJson(*info) : AsText(*info));
     return kOk;
   });

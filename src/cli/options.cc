@@ -70,15 +70,31 @@ Option Command::FlagOff(const std::string& names, bool& target,
 
 Option Command::Take(const std::string& names, TakeText take,
                      const std::string& help) {
-  CLI::Option* option = app_->add_option_function<std::string>(
-      names,
-      [take = std::move(take), names](const std::string& text) {
-        const Result<void> taken = take(text);
-        if (taken.ok()) return;
-        throw CLI::ValidationError(names.substr(0, names.find(',')),
-                                   taken.error().message);
+  return TakeEach(
+      names, /*repeats=*/false,
+      [take = std::move(take)](std::span<const std::string> values) {
+        return take(values.front());
       },
       help);
+}
+
+Option Command::TakeEach(const std::string& names, bool repeats, TakeTexts take,
+                         const std::string& help) {
+  const auto taken = [take = std::move(take),
+                      names](const std::vector<std::string>& values) {
+    const Result<void> done = take(values);
+    if (done.ok()) return;
+    throw CLI::ValidationError(names.substr(0, names.find(',')),
+                               done.error().message);
+  };
+  CLI::Option* option =
+      repeats
+          ? app_->add_option_function<std::vector<std::string>>(names, taken,
+                                                                help)
+          : app_->add_option_function<std::string>(
+                names, [taken](const std::string& value) { taken({value}); },
+                help);
+  if (repeats) option->allow_extra_args(false);
   option->type_name(names.starts_with('-') ? "X" : "");
   if (!group_.empty()) option->group(group_);
   return Option(option);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,8 @@ class Option {
 // Takes a value's text; its refusal (kInvalidArgument) ends the parse with the
 // option's name before it.
 using TakeText = std::function<Result<void>(const std::string&)>;
+// The same for the values of all times that the option is given.
+using TakeTexts = std::function<Result<void>(std::span<const std::string>)>;
 
 // `names`: "--context,-c"; without dashes a positional argument. Values are
 // read whole and within their limits, or refused. Targets must outlive the
@@ -60,6 +63,9 @@ class Command {
   Option FlagOff(const std::string& names, bool& target,
                  const std::string& help);
   Option Take(const std::string& names, TakeText take, const std::string& help);
+  // `repeats`: it may be given several times, with one value each.
+  Option TakeEach(const std::string& names, bool repeats, TakeTexts take,
+                  const std::string& help);
   Option Text(const std::string& names, std::string& target,
               const std::string& help);
   // A text that may not be empty.

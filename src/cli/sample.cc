@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "cli/answer_form.h"
 #include "cli/command.h"
 #include "cli/engine_args.h"
 #include "cli/input.h"
@@ -20,6 +21,7 @@ namespace {
 
 struct SampleArgs {
   EngineArgs base;
+  AnswerFormArgs form;
   ConversationOptions chat_options;
   std::string prompt;
   std::string prompt_file;
@@ -67,7 +69,7 @@ Result<void> Finalize(SampleArgs& args) {
     return {Code::kInvalidArgument, "--quiet and --verbose: leave one out"};
   }
   args.chat_options.now = ClockFromEnvironment();
-  return {};
+  return args.form.Read();
 }
 
 // Text on stdout as it comes; with --json nothing until the end. A terminal
@@ -84,7 +86,8 @@ bool PrintToken(const SampleArgs& args, const Token& token) {
 Result<SampleReport> Run(const SampleArgs& args, Engine& engine,
                          const std::string& text) {
   SampleReport report;
-  const GenerateOptions generate = args.generate();
+  GenerateOptions generate = args.generate();
+  HEARTH_ASSIGN(generate.constraint, args.form.Make(engine));
   report.seed = generate.sampling.seed;
   report.greedy = generate.sampling.temperature == 0;
   report.cached = !args.no_cache;
@@ -180,6 +183,7 @@ void AddSample(const Command& program, int& exit_code) {
   command.Flag("--json", args->json, "one JSON object on stdout instead");
   command.Flag("--quiet,-q", args->quiet, "no progress and no footer");
   command.Flag("--verbose,-v", args->verbose, "every figure in the footer");
+  args->form.Add(command);
   args->base.AddSampling(command);
   args->base.AddKv(command);
   args->base.AddDraft(command);

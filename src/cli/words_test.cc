@@ -39,6 +39,8 @@ TEST(CliForeignWords, OptionsOfOtherProgramsAreRefusedWithTheirAnswer) {
   EXPECT_NE(ForeignWord({"sample", "-ctk", "q8_0"}).find("--kv-quantize-keys"),
             std::string::npos);
   EXPECT_EQ(ForeignWord({"sample", "-p", "-ngl"}), "");
+  EXPECT_EQ(ForeignWord({"sample", "--repeat-penalty", "1.1"}), "");
+  EXPECT_NE(ForeignWord({"sample", "--mirostat", "2"}), "");
   EXPECT_EQ(ForeignWord({"sample", "m", "-n", "5"}), "");
 }
 
@@ -85,8 +87,23 @@ TEST(CliChatCommand, SettingsAreCheckedAndShown) {
   EXPECT_EQ(settings.sampling.top_k, 7);
   EXPECT_EQ(settings.thinking, false);
   EXPECT_NE(SetChat("", settings)->find("tokens 12"), std::string::npos);
-  for (const std::string wrong : {"temperature -1", "top-p 2", "seed -1",
-                                  "thinking maybe", "top-k", "tokens -2"}) {
+  ASSERT_TRUE(SetChat("repeat-penalty 1.1", settings).ok());
+  EXPECT_EQ(settings.sampling.repeat_penalty, 1.1);
+  ASSERT_TRUE(SetChat("logit-bias 5+1.5,7-inf", settings).ok());
+  EXPECT_EQ(settings.sampling.logit_bias.at(5), 1.5);
+  EXPECT_EQ(settings.sampling.logit_bias.size(), 2u);
+  EXPECT_NE(SetChat("", settings)->find("logit-bias 5+1.50,7-inf"),
+            std::string::npos);
+  ASSERT_TRUE(SetChat("logit-bias none", settings).ok());
+  EXPECT_TRUE(settings.sampling.logit_bias.empty());
+  ASSERT_TRUE(SetChat("dry-sequence-breaker \\n\\n", settings).ok());
+  EXPECT_EQ(settings.sampling.dry_sequence_breakers,
+            std::vector<std::string>{"\n\n"});
+  for (const std::string wrong :
+       {"temperature -1", "top-p 2", "seed -1", "thinking maybe", "top-k",
+        "tokens -2", "repeat-penalty 0", "repeat-last-n -2", "logit-bias 5",
+        "logit-bias x+1", "logit-bias 5+", "dry-base 0.5", "xtc-threshold 2",
+        "dry-sequence-breaker"}) {
     EXPECT_FALSE(SetChat(wrong, settings).ok()) << wrong;
   }
   EXPECT_NE(SetChat("temprature 1", settings)

@@ -54,6 +54,9 @@ ModelInfo Describe(const LoadedModel& model) {
   }
   info.capabilities = CapabilitiesOf(c);
   info.sampling = model.sampling;
+  if (std::string text = TokenizerWarning(model); !text.empty()) {
+    info.warnings.push_back(std::move(text));
+  }
   return info;
 }
 

@@ -42,9 +42,6 @@ Engine::Engine(std::shared_ptr<EngineCore> core)
       codec_(MakeTextCodec(core_->tokenizer)),
       info_(Describe(core_->model)) {
   info_.tokenizer = codec_->Describe();
-  if (std::string text = TokenizerWarning(core_->model); !text.empty()) {
-    info_.warnings.push_back(std::move(text));
-  }
 }
 
 Engine::~Engine() = default;
