@@ -1,5 +1,6 @@
 #include "text/gguf/gguf_pipeline.h"
 
+#include <unordered_map>
 #include <utility>
 
 #include "base/json.h"
@@ -33,16 +34,15 @@ Result<void> ApplyAdded(const Json& list, const std::string& what,
                         TokenizerSpec& spec) {
   const std::string where = what + ": added_tokens";
   if (!list.is_array()) return {Code::kCorrupt, where + ": not a list"};
+  std::unordered_map<std::int64_t, AddedToken*> by_id;  // either may be long
   for (AddedToken& token : spec.added) {
     token.single_word = token.lstrip = token.rstrip = token.normalized = false;
+    by_id[token.id] = &token;
   }
   for (const Json& entry : list) {
     HEARTH_ASSIGN(const std::int64_t id, JsonInt(entry, "id", where));
-    AddedToken* found = nullptr;
-    for (AddedToken& token : spec.added) {
-      if (token.id == id) found = &token;
-    }
-    if (found == nullptr) {
+    const auto found = by_id.find(id);
+    if (found == by_id.end()) {
       return {Code::kCorrupt,
               where + ": id " + std::to_string(id) + " is no added token"};
     }
@@ -51,7 +51,8 @@ Result<void> ApplyAdded(const Json& list, const std::string& what,
           std::pair("lstrip", &AddedToken::lstrip),
           std::pair("rstrip", &AddedToken::rstrip),
           std::pair("normalized", &AddedToken::normalized)}) {
-      HEARTH_ASSIGN(found->*member, JsonBool(entry, name, where, false));
+      HEARTH_ASSIGN(found->second->*member,
+                    JsonBool(entry, name, where, false));
     }
   }
   return {};
