@@ -12,8 +12,19 @@ install(FILES ${packaging}/_hearth COMPONENT program
 install(FILES ${packaging}/hearth.fish COMPONENT program
         DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(FILES ${packaging}/copyright CHANGELOG.md docs/cli.md docs/chat.md
-              docs/troubleshooting.md docs/operations.md COMPONENT program
+              docs/troubleshooting.md docs/operations.md docs/embedding.md
+        COMPONENT program
         DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/hearth)
+# The C interface, for those who have the program alone, too.
+install(TARGETS hearth_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        COMPONENT program NAMELINK_COMPONENT program)
+install(FILES include/hearth/hearth.h COMPONENT program
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hearth)
+file(RELATIVE_PATH pkgconfig_up
+     /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)  # a prefix is chosen later
+configure_file(${CMAKE_SOURCE_DIR}/cmake/hearth.pc.in hearth.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/hearth.pc COMPONENT program
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 get_property(rooms GLOBAL PROPERTY HEARTH_ROOMS)
 install(TARGETS ${rooms} EXPORT hearth-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/hearth

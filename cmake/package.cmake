@@ -1,6 +1,6 @@
 # `cpack` in a build folder makes a Debian package of the program:
 #   cmake --preset release -DHEARTH_STATIC_LIBRARIES=ON &&
-#   cmake --build build/release --target hearth
+#   cmake --build build/release --target hearth hearth_shared
 #   (cd build/release && cpack)
 # What is not built is not packed: `cpack` must not build the tests.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
@@ -12,7 +12,8 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY
     "runs language models and keeps their KV cache across processes")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
-# The program alone; its libraries are for embedders, who install from source.
+# The program and the C interface; the C++ libraries are for embedders, who
+# install from source.
 set(CPACK_COMPONENTS_ALL program)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
