@@ -44,6 +44,8 @@ OrderedJson MessageObject(const WrittenChoice& choice) {
     message["reasoning"] = choice.reasoning;
   }
   for (const WrittenCall& call : choice.calls) {
+    // The text of a custom call that was cut short is not known.
+    if (call.custom && !call.ended) continue;
     message["tool_calls"].push_back(CallObject(call));
   }
   return message;

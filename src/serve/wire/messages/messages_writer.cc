@@ -79,10 +79,11 @@ class MessagesWriter : public WriterBase {
         return Grow("text", "text_delta", "text", text);
       case Kind::kCallBegin: {
         const WrittenCall& call = choice.calls.back();
-        return Close() + Open({{"type", "tool_use"},
-                               {"id", call.id},
-                               {"name", call.name},
-                               {"input", OrderedJson::object()}});
+        const std::string closed = Close();
+        return closed + Open({{"type", "tool_use"},
+                              {"id", call.id},
+                              {"name", call.name},
+                              {"input", OrderedJson::object()}});
       }
       case Kind::kCallArguments:
         return Delta({{"type", "input_json_delta"}, {"partial_json", text}});
@@ -123,7 +124,8 @@ class MessagesWriter : public WriterBase {
     if (!open_ || content_.back()["type"] != type) {
       OrderedJson block = {{"type", type}, {member, ""}};
       if (type == std::string_view("thinking")) block["signature"] = "";
-      out = Close() + Open(std::move(block));
+      out = Close();
+      out += Open(std::move(block));
     }
     grown_ += text;
     if (type == std::string_view("thinking") && notes_.omit_thinking) {

@@ -120,6 +120,7 @@ class OllamaWriter : public WriterBase {
     // A list of one is a line of its own, in the order of the calls.
     const std::size_t first = request_.stream ? written_calls_ - 1 : 0;
     for (std::size_t i = 0; i < calls.size(); ++i) {
+      if (!calls[i].ended) continue;  // its arguments are no object
       message["tool_calls"].push_back(
           {{"id", calls[i].id},
            {"function",

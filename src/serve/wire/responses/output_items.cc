@@ -61,7 +61,7 @@ std::string OutputItems::Start(Open kind, OrderedJson item) {
 std::string OutputItems::Reasoning(const std::string& text) {
   std::string out;
   if (open_ != Open::kReasoning) {
-    out = Close(nullptr, true);
+    out = Close(true);
     out += Start(Open::kReasoning, {{"id", NewId("rs")},
                                     {"type", "reasoning"},
                                     {"summary", OrderedJson::array()},
@@ -87,7 +87,7 @@ std::string OutputItems::Text(const std::string& text,
                               const std::vector<LogprobEntry>& logprobs) {
   std::string out;
   if (open_ != Open::kMessage) {
-    out = Close(nullptr, true);
+    out = Close(true);
     out += Start(Open::kMessage, {{"id", NewId("msg")},
                                   {"type", "message"},
                                   {"status", "in_progress"},
@@ -104,7 +104,8 @@ std::string OutputItems::Text(const std::string& text,
 }
 
 std::string OutputItems::BeginCall(const WrittenCall& call) {
-  const std::string out = Close(nullptr, true);
+  const std::string out = Close(true);
+  call_ = call;
   OrderedJson item = {
       {"id", NewId(call.custom ? "ctc" : "fc")},
       {"type", call.custom ? "custom_tool_call" : "function_call"},
@@ -116,10 +117,10 @@ std::string OutputItems::BeginCall(const WrittenCall& call) {
   return out + Start(Open::kCall, std::move(item));
 }
 
-std::string OutputItems::Arguments(const WrittenCall& call,
-                                   const std::string& text) {
+std::string OutputItems::Arguments(const std::string& text) {
+  call_.arguments += text;
   // A custom tool's one text is known when the JSON around it is complete.
-  if (open_ != Open::kCall || call.custom) return {};
+  if (open_ != Open::kCall || call_.custom) return {};
   return Piece("response.function_call_arguments.delta", nullptr,
                {{"delta", text}});
 }
@@ -148,31 +149,33 @@ std::string OutputItems::CloseReasoning() {
 std::string OutputItems::CloseMessage() {
   OrderedJson part = TextPart(grown_, grown_logprobs_);
   item()["content"].push_back(part);
-  return Piece("response.output_text.done", "content_index",
-               {{"text", grown_}, {"logprobs", grown_logprobs_}}) +
+  const std::string done =
+      Piece("response.output_text.done", "content_index",
+            {{"text", grown_}, {"logprobs", grown_logprobs_}});
+  return done +
          Part("response.content_part.done", "content_index", std::move(part));
 }
 
-std::string OutputItems::CloseCall(const WrittenCall& call) {
-  if (call.custom) {
-    const std::string input = call.CustomInput();
+std::string OutputItems::CloseCall() {
+  if (call_.custom) {
+    const std::string input = call_.CustomInput();
     item()["input"] = input;
-    return Piece("response.custom_tool_call_input.delta", nullptr,
-                 {{"delta", input}}) +
-           Piece("response.custom_tool_call_input.done", nullptr,
-                 {{"input", input}});
+    const std::string delta = Piece("response.custom_tool_call_input.delta",
+                                    nullptr, {{"delta", input}});
+    return delta + Piece("response.custom_tool_call_input.done", nullptr,
+                         {{"input", input}});
   }
-  item()["arguments"] = call.arguments;
+  item()["arguments"] = call_.arguments;
   return Piece("response.function_call_arguments.done", nullptr,
-               {{"name", call.name}, {"arguments", call.arguments}});
+               {{"name", call_.name}, {"arguments", call_.arguments}});
 }
 
-std::string OutputItems::Close(const WrittenCall* call, bool whole) {
+std::string OutputItems::Close(bool whole) {
   if (open_ == Open::kNone) return {};
   std::string out;
   if (open_ == Open::kReasoning) out = CloseReasoning();
   if (open_ == Open::kMessage) out = CloseMessage();
-  if (open_ == Open::kCall && call != nullptr) out = CloseCall(*call);
+  if (open_ == Open::kCall) out = CloseCall();
   open_ = Open::kNone;
   item()["status"] = whole ? "completed" : "incomplete";
   return out + Send("response.output_item.done",

@@ -27,9 +27,9 @@ class OutputItems {
   std::string Text(const std::string& text,
                    const std::vector<LogprobEntry>& logprobs);
   std::string BeginCall(const WrittenCall& call);
-  std::string Arguments(const WrittenCall& call, const std::string& text);
+  std::string Arguments(const std::string& text);
   // The open item is over; `whole`: not cut short.
-  std::string Close(const WrittenCall* call, bool whole);
+  std::string Close(bool whole);
 
   // An event with the next sequence number; empty unless streamed.
   std::string Send(const char* type, OrderedJson members);
@@ -42,7 +42,7 @@ class OutputItems {
   std::string Piece(const char* type, const char* place, OrderedJson members);
   std::string CloseReasoning();
   std::string CloseMessage();
-  std::string CloseCall(const WrittenCall& call);
+  std::string CloseCall();
   std::string NewId(const char* prefix) const;
   OrderedJson& item() { return items_.back(); }
 
@@ -53,6 +53,7 @@ class OutputItems {
   OrderedJson items_ = OrderedJson::array();
   Open open_ = Open::kNone;
   std::string grown_;
+  WrittenCall call_;  // the open one
   OrderedJson grown_logprobs_ = OrderedJson::array();
   int sequence_number_ = 0;
 };

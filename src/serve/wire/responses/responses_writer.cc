@@ -45,7 +45,8 @@ class ResponsesWriter : public WriterBase {
   std::string id() const override { return OwnId("resp_"); }
 
   std::string Begin(const Usage&, const Figures&) override {
-    return State("response.created") + State("response.in_progress");
+    const std::string created = State("response.created");
+    return created + State("response.in_progress");
   }
 
   // A comment would not count: one client closes after 300 s of them.
@@ -106,9 +107,9 @@ class ResponsesWriter : public WriterBase {
       case Kind::kCallBegin:
         return items_.BeginCall(choice.calls.back());
       case Kind::kCallArguments:
-        return items_.Arguments(choice.calls.back(), text);
+        return items_.Arguments(text);
       case Kind::kCallEnd:
-        return items_.Close(&choice.calls.back(), true);
+        return items_.Close(true);
       default:
         return {};
     }
@@ -116,8 +117,7 @@ class ResponsesWriter : public WriterBase {
 
   std::string OnFinish(int, WrittenChoice& choice) override {
     reason_ = choice.reason;
-    return items_.Close(choice.calls.empty() ? nullptr : &choice.calls.back(),
-                        Whole());
+    return items_.Close(Whole());
   }
 
  private:

@@ -150,6 +150,7 @@ std::string WriterBase::Event(int index, const AnswerEvent& event,
     if (!held.in_call) return out;  // of a call that never began
     if (event.kind == Kind::kCallEnd) {
       held.in_call = false;
+      choices_[static_cast<std::size_t>(index)].calls.back().ended = true;
       return out + Add(index, event.kind, {}, {});
     }
   }

@@ -27,6 +27,7 @@ struct WrittenCall {
   std::string name = {};  // as the caller declared it
   std::string space = {};
   bool custom = false;
+  bool ended = false;
   std::string arguments = {};  // JSON text so far
   // Of a custom tool, after its end: the one text.
   std::string CustomInput() const;
