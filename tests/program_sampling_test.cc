@@ -1,6 +1,7 @@
 // Sampling options and forms of answers on the command line.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "base/file.h"
@@ -96,6 +97,53 @@ TEST(ProgramSampling, OptionsChangeTheTextAndAreChecked) {
   const Ran foreign = RunProgram(dir, greedy + "--logit-bias 99999+1");
   EXPECT_EQ(foreign.exit_code, 2);
   EXPECT_NE(foreign.err.find("99999"), std::string::npos) << foreign.err;
+}
+
+Json SampleOf(const TempDir& dir, const std::string& model,
+              const std::string& options) {
+  const Ran ran = RunProgram(
+      dir, "sample " + model +
+               " -p 'a b a b' -n 20 --json -q --no-prompt-cache " + options);
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  return *ParseJson(ran.out, "stdout");
+}
+
+TEST(ProgramSampling, TheModelsOwnSettingsCount) {
+  TempDir dir;
+  const std::string own = dir.path() + "/own";
+  std::filesystem::copy(kHfLlama, own,
+                        std::filesystem::copy_options::recursive);
+  const Json plain = SampleOf(dir, kHfLlama, "--temp 0");
+  const Json penalised =
+      SampleOf(dir, kHfLlama, "--temp 0 --repeat-penalty 3 --repeat-last-n -1");
+  ASSERT_NE(plain["token_ids"], penalised["token_ids"]);
+  const auto first = plain["token_ids"][0].get<int>();
+  Written(dir, "own/generation_config.json",
+          R"({"do_sample": false, "repetition_penalty": 3.0})");
+  EXPECT_EQ(SampleOf(dir, own, "")["token_ids"], penalised["token_ids"]);
+  EXPECT_EQ(SampleOf(dir, own, "--repeat-penalty 1")["token_ids"],
+            plain["token_ids"]);
+  Written(dir, "own/generation_config.json",
+          R"({"do_sample": false, "suppress_tokens": [)" +
+              std::to_string(first) + "]}");
+  const Json suppressed = SampleOf(dir, own, "");
+  for (const Json& id : suppressed["token_ids"]) EXPECT_NE(id, first);
+}
+
+TEST(ProgramSampling, AFileWithoutAPreTokenizerIsSaid) {
+  TempDir dir;
+  std::string bytes =
+      *ReadTextFile(kTestData + "/gguf/tinyl-Q2_K.gguf", 1 << 20);
+  const std::string key = "tokenizer.ggml.pre";
+  const auto at = bytes.find(key);
+  ASSERT_NE(at, std::string::npos);
+  bytes.replace(at, key.size(), "tokenizer.ggml.prx");
+  const std::string model = Written(dir, "nopre.gguf", bytes);
+  for (const char* command : {"inspect ", "sample -n 1 -q -p a "}) {
+    const Ran ran = RunProgram(dir, command + model);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_NE(ran.err.find(key), std::string::npos) << command << ran.err;
+  }
 }
 
 }  // namespace
