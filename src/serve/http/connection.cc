@@ -361,6 +361,7 @@ void TcpConnection::OnWritten(const error_code& error, std::size_t n) {
     return;
   }
   leaving_.clear();
+  left_ = 0;
   if (phase_ == Phase::kAnswer && waiting_.empty()) deadline_.cancel();
   Write();
 }

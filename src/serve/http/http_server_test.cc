@@ -161,6 +161,7 @@ TEST_F(HttpServerTest, StreamsInChunksAndGoesOn) {
   client.Send(kGet);
   EXPECT_EQ(client.Read().status, 200);
   EXPECT_EQ(handler_.n_gone, 0);
+  EXPECT_EQ(handler_.n_full, 0);
 }
 
 TEST_F(HttpServerTest, SilenceIsTold) {

@@ -1,4 +1,4 @@
-#include "serve/app/keys.h"
+#include "serve/access/keys.h"
 
 #include <openssl/crypto.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "serve/app/gate.h"
+#include "serve/access/gate.h"
 
 #include <arpa/inet.h>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "serve/app/keys.h"
+#include "serve/access/keys.h"
 #include "serve/http/message.h"
 #include "serve/wire/request.h"
 
