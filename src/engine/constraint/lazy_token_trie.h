@@ -1,5 +1,5 @@
-// An engine's vocabulary as a trie, made when the first constraint asks: a
-// tenth of a second and some tens of megabytes that most engines never need.
+// An engine's vocabulary as a trie, made when the first constraint asks: for a
+// large one that takes tenths of a second, which most engines never need.
 #pragma once
 
 #include <memory>
