@@ -29,7 +29,9 @@ INSTANTIATE_TEST_SUITE_P(
     All, BatchFamilies,
     ::testing::Values("gemma3", "gpt2", "gpt_oss", "llama", "mistral", "phi3",
                       "qwen2", "qwen3", "qwen3_moe", "smollm3", "gemma2",
-                      "granite", "llama_yarn", "olmo2", "phi3_longrope"),
+                      "granite", "llama_yarn", "olmo2", "phi3_longrope",
+                      "olmo3", "exaone4", "ministral3", "seed_oss", "lfm2",
+                      "qwen3_5_long", "qwen3_5_moe", "qwen3_next"),
     [](const auto& name) { return std::string(name.param); });
 
 // Whose rows are packed in groups.

@@ -184,7 +184,16 @@ INSTANTIATE_TEST_SUITE_P(
                       Fixture{"olmo2", Rounding::kExact, 1e-4},
                       Fixture{"granite", Rounding::kExact, 1e-4},
                       Fixture{"llama_yarn", Rounding::kExact, 1e-4},
-                      Fixture{"phi3_longrope", Rounding::kExact, 1e-4}),
+                      Fixture{"phi3_longrope", Rounding::kExact, 1e-4},
+                      Fixture{"olmo3", Rounding::kBf16, 2e-3},
+                      Fixture{"exaone4", Rounding::kExact, 2e-3},
+                      Fixture{"ministral3", Rounding::kExact, 2e-3},
+                      Fixture{"seed_oss", Rounding::kExact, 2e-3},
+                      Fixture{"lfm2", Rounding::kBf16, 2e-3},
+                      Fixture{"qwen3_5", Rounding::kBf16, 2e-3},
+                      Fixture{"qwen3_5_long", Rounding::kExact, 2e-3},
+                      Fixture{"qwen3_5_moe", Rounding::kExact, 2e-3},
+                      Fixture{"qwen3_next", Rounding::kBf16, 2e-3}),
     [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace

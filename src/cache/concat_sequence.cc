@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "cache/kv_sequence.h"
+#include "cache/sequence_states.h"
 #include "cache/tile_copy.h"
 #include "kernels/kernels.h"
 
@@ -15,7 +16,10 @@ namespace {
 class ConcatSequence final : public KvSequence {
  public:
   ConcatSequence(const KvSpec& spec, int n_tokens_max)
-      : spec_(spec), n_tokens_max_(n_tokens_max), layers_(spec.layers.size()) {}
+      : spec_(spec),
+        n_tokens_max_(n_tokens_max),
+        layers_(spec.layers.size()),
+        states_(spec) {}
 
   const KvSpec& spec() const override { return spec_; }
   int n_tokens() const override { return n_tokens_; }
@@ -26,9 +30,11 @@ class ConcatSequence final : public KvSequence {
                                        std::to_string(n_tokens_max_) +
                                        " tokens; give it a larger context"};
     }
+    HEARTH_TRY(states_.Begin(n_tokens_, n));
     n_new_ = n;
     return {};
   }
+  StatePort* states() override { return states_.empty() ? nullptr : &states_; }
 
   void BeginLayer(int kv_layer) override {
     Resize(kv_layer, n_tokens_ + n_new_);
@@ -67,15 +73,23 @@ class ConcatSequence final : public KvSequence {
   }
 
   void Commit() override {
+    states_.Commit();
     n_tokens_ += n_new_;
     n_new_ = 0;
   }
 
-  void Abandon() override { Rewind(n_tokens_); }
+  void Abandon() override {
+    states_.Abandon();
+    Rewind(n_tokens_);
+  }
 
-  int RewindableTo(int n_tokens) const override { return n_tokens; }
+  int RewindableTo(int n_tokens) const override {
+    return states_.RewindableTo(n_tokens);
+  }
   void Rewind(int n_tokens) override {
-    HEARTH_CHECK(n_tokens >= 0 && n_tokens <= n_tokens_);
+    HEARTH_CHECK(n_tokens >= 0 && n_tokens <= n_tokens_ &&
+                 RewindableTo(n_tokens) == n_tokens);
+    states_.Rewind(n_tokens);
     n_tokens_ = n_tokens;
     n_new_ = 0;
     for (int layer = 0; layer < spec_.n_layers(); ++layer) {
@@ -83,13 +97,17 @@ class ConcatSequence final : public KvSequence {
     }
   }
 
+  void KeepState() override { states_.Keep(); }
+
   Result<std::unique_ptr<KvSequence>> Fork() const override {
-    return std::unique_ptr<KvSequence>(std::make_unique<ConcatSequence>(*this));
+    auto fork = std::make_unique<ConcatSequence>(*this);
+    fork->states_ = states_.Fork();
+    return std::unique_ptr<KvSequence>(std::move(fork));
   }
 
   Result<void> AppendStored(ByteSpan payload, int n_tokens,
                             std::shared_ptr<const void>, bool) override {
-    HEARTH_CHECK(n_tokens_ % spec_.block_tokens == 0);
+    HEARTH_CHECK(states_.empty() && n_tokens_ % spec_.block_tokens == 0);
     const KvLayout stored(spec_, n_tokens);
     HEARTH_CHECK(payload.size() == stored.block_bytes());
     HEARTH_TRY(Extend(n_tokens));
@@ -140,6 +158,7 @@ class ConcatSequence final : public KvSequence {
       usage.physical_bytes += layer.bytes.size();
       usage.populated_layers += layer.n_tokens > 0 ? 1 : 0;
     }
+    usage.physical_bytes += states_.held_bytes();
     return usage;
   }
 
@@ -185,6 +204,7 @@ class ConcatSequence final : public KvSequence {
   KvSpec spec_;
   int n_tokens_max_;
   std::vector<Layer> layers_;
+  SequenceStates states_;
   int n_tokens_ = 0;
   int n_new_ = 0;
 };

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "cache/block_table.h"
 #include "cache/kv_sequence.h"
+#include "cache/sequence_states.h"
 #include "cache/tail_blocks.h"
 #include "cache/tile_copy.h"
 #include "kernels/kernels.h"
@@ -28,6 +29,7 @@ class InPlaceSequence final : public KvSequence {
         pool_(std::move(pool)),
         table_(pool_, spec, retention),
         tails_(pool_, spec),
+        states_(spec),
         layer_tokens_(spec.layers.size(), 0) {}
 
   const KvSpec& spec() const override { return spec_; }
@@ -39,6 +41,7 @@ class InPlaceSequence final : public KvSequence {
     Fresh fresh;
     if (const auto taken = Take(n, fresh); !taken.ok()) {
       pool_->Renew(promise_, before);
+      states_.Abandon();
       return taken.error();
     }
     if (fresh.own_tail != nullptr) {
@@ -49,6 +52,8 @@ class InPlaceSequence final : public KvSequence {
     n_new_ = n;
     return {};
   }
+
+  StatePort* states() override { return states_.empty() ? nullptr : &states_; }
 
   void BeginLayer(int kv_layer) override {
     layer_tokens_[static_cast<std::size_t>(kv_layer)] = n_tokens_ + n_new_;
@@ -105,6 +110,7 @@ class InPlaceSequence final : public KvSequence {
     n_tokens_ += n_new_;
     n_new_ = 0;
     if (spec_.quantised()) tails_.Commit();
+    states_.Commit();
     for (int b = n_full; b < n_tokens_ / spec_.block_tokens; ++b) {
       pool_->Fill(table_.At(b));
     }
@@ -114,6 +120,7 @@ class InPlaceSequence final : public KvSequence {
   void Abandon() override {
     if (n_new_ > 0) pool_->Renew(promise_, promise_without_new_);
     if (spec_.quantised()) tails_.Abandon();
+    states_.Abandon();
     table_.Truncate(BlocksOf(n_tokens_));
     n_new_ = 0;
     SetTokens(n_tokens_);
@@ -124,11 +131,16 @@ class InPlaceSequence final : public KvSequence {
     if (spec_.quantised() && n_tokens < FullTokens(n_tokens_)) {
       n_tokens = FullTokens(n_tokens);
     }
-    return n_tokens == n_tokens_ || table_.Serves(n_tokens) ? n_tokens : 0;
+    n_tokens = n_tokens == n_tokens_ || table_.Serves(n_tokens) ? n_tokens : 0;
+    // Positions that keys and values can be cut to and states cannot end
+    // earlier, and the other way round; both agree at last at 0.
+    const int n_states = states_.RewindableTo(n_tokens);
+    return n_states == n_tokens ? n_tokens : RewindableTo(n_states);
   }
 
   void Rewind(int n_tokens) override {
     HEARTH_CHECK(RewindableTo(n_tokens) == n_tokens);
+    states_.Rewind(n_tokens);
     n_new_ = 0;
     if (spec_.quantised() && n_tokens % spec_.block_tokens == 0) {
       tails_.Clear();
@@ -138,10 +150,13 @@ class InPlaceSequence final : public KvSequence {
     n_published_ = std::min(n_published_, n_tokens / spec_.block_tokens);
   }
 
+  void KeepState() override { states_.Keep(); }
+
   Result<std::unique_ptr<KvSequence>> Fork() const override {
     auto fork = std::make_unique<InPlaceSequence>(pool_, spec_, retention_);
     HEARTH_TRY(fork->tails_.CopyFrom(fork->promise_, tails_, n_tokens_));
     fork->table_.CopyFrom(table_);
+    fork->states_ = states_.Fork();
     fork->SetTokens(n_tokens_);
     fork->n_published_ = n_published_;
     fork->releasable_ = releasable_;
@@ -151,6 +166,7 @@ class InPlaceSequence final : public KvSequence {
   Result<void> AppendStored(ByteSpan payload, int n_tokens,
                             std::shared_ptr<const void> owner,
                             bool mapped) override {
+    HEARTH_CHECK(states_.empty());
     HEARTH_CHECK(n_tokens_ % spec_.block_tokens == 0 && n_tokens >= 1 &&
                  n_tokens <= spec_.block_tokens);
     const KvLayout stored(spec_, n_tokens);
@@ -183,7 +199,7 @@ class InPlaceSequence final : public KvSequence {
   }
 
   int AppendShared(std::span<const Digest> ids) override {
-    HEARTH_CHECK(n_tokens_ % spec_.block_tokens == 0);
+    HEARTH_CHECK(states_.empty() && n_tokens_ % spec_.block_tokens == 0);
     int n = n_tokens_ / spec_.block_tokens;
     const int n_before = n;
     for (; n < static_cast<int>(ids.size()); ++n) {
@@ -276,7 +292,7 @@ class InPlaceSequence final : public KvSequence {
     usage.shared_bytes = held.shared;
     usage.physical_bytes =
         std::max<std::uint64_t>(held.anonymous, pool_->preallocated_bytes()) +
-        held.mapped + tails_.held_bytes();
+        held.mapped + tails_.held_bytes() + states_.held_bytes();
     usage.populated_layers = static_cast<int>(
         std::count_if(layer_tokens_.begin(), layer_tokens_.end(),
                       [](int n_held) { return n_held > 0; }));
@@ -321,6 +337,7 @@ class InPlaceSequence final : public KvSequence {
       HEARTH_ASSIGN(BlockPtr block, pool_->Allocate(promise_));
       fresh.blocks.push_back(std::move(block));
     }
+    HEARTH_TRY(states_.Begin(n_tokens_, n));
     if (spec_.quantised()) HEARTH_TRY(tails_.Begin(promise_, n_tokens_, n));
     return {};
   }
@@ -352,7 +369,8 @@ class InPlaceSequence final : public KvSequence {
   BlockPromise promise_;
   BlockPromise promise_without_new_;  // before the step took its blocks
   BlockTable table_;
-  TailBlocks tails_;               // of a quantised spec
+  TailBlocks tails_;  // of a quantised spec
+  SequenceStates states_;
   std::vector<int> layer_tokens_;  // tokens that each layer can attend to
   int n_tokens_ = 0;
   int n_new_ = 0;        // between Extend and Commit

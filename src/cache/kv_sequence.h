@@ -52,20 +52,25 @@ class KvSequence : public HostKvPort {
 
   // The most tokens, at most `n_tokens`, that the sequence can be cut to. Fewer
   // than asked for when a quantised block would be cut (its last tokens' floats
-  // are gone: the block's start is left) or when what the next position would
-  // look at was let go of (0 is left). REQUIRES: not more than there are.
+  // are gone: the block's start is left), when what the next position would
+  // look at was let go of (0 is left), or when the states there are not known
+  // (the last step's tokens, if they are few, and kept positions are).
+  // REQUIRES: not more than there are.
   virtual int RewindableTo(int n_tokens) const = 0;
   // Drops the newest tokens until `n_tokens` are left. REQUIRES:
   // RewindableTo(n_tokens) == n_tokens.
   virtual void Rewind(int n_tokens) = 0;
+  // Of a spec with states: the sequence can be cut back to where it is now, for
+  // as long as it has not been cut further, and a few such positions at most.
+  virtual void KeepState() = 0;
   // A second sequence with the same tokens; sealed blocks are shared. Errors
   // as Extend.
   virtual Result<std::unique_ptr<KvSequence>> Fork() const = 0;
   // Appends a stored block behind the last full one. A full block is taken as
   // it is (or copied, by the concat reference); a partial one is copied.
   // `mapped`: the system can drop and read it again. REQUIRES:
-  // n_tokens() is a multiple of block_tokens; payload has
-  // KvLayout(spec, n_tokens).block_bytes() bytes.
+  // n_tokens() is a multiple of block_tokens; the spec has no states; payload
+  // has KvLayout(spec, n_tokens).block_bytes() bytes.
   virtual Result<void> AppendStored(ByteSpan payload, int n_tokens,
                                     std::shared_ptr<const void> owner,
                                     bool mapped = true) = 0;
@@ -79,7 +84,7 @@ class KvSequence : public HostKvPort {
   virtual void Publish(std::span<const Digest> ids) = 0;
   // Appends the blocks that the pool holds under these ids, as far as they go;
   // ids[0] is the sequence's first block. Gives how many. REQUIRES: n_tokens()
-  // is a multiple of block_tokens.
+  // is a multiple of block_tokens; the spec has no states.
   virtual int AppendShared(std::span<const Digest> ids) = 0;
   // The full block `block`, whose id is `id`, is from now on the mapping of
   // what was stored of it, so that its memory is free once nobody else holds

@@ -121,7 +121,7 @@ Digest FormatId(const KvSpec& spec) {
   }
   sha.Field(number(spec.states.size()));
   for (const StateShape& state : spec.states) {
-    sha.Field(number(state.dims.size()));
+    sha.Field(number(state.rule)).Field(number(state.dims.size()));
     for (const int dim : state.dims) sha.Field(number(dim));
   }
   return sha.Finish();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "model/state_shape.h"
 #include "tensor/kv_format.h"
 
 namespace hearth {
@@ -35,14 +36,6 @@ struct KvLayer {
   }
 
   friend bool operator==(const KvLayer&, const KvLayer&) = default;
-};
-
-// What one layer keeps at a position, however many tokens stand before it: the
-// matrix of a recurrent layer, the last inputs of a short convolution. Numbers
-// in fp32.
-struct StateShape {
-  std::vector<int> dims;  // outermost first, all positive
-  friend bool operator==(const StateShape&, const StateShape&) = default;
 };
 
 // A spec whose layers are all alike, as most models have it.

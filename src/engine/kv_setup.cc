@@ -24,6 +24,19 @@ std::string WindowNote(const ModelConfig& config) {
          " tokens; what they are done with is given back";
 }
 
+std::string StateNote(const ModelConfig& config) {
+  int n_layers = 0;
+  std::int64_t n_floats = 0;
+  for (int i = 0; i < config.n_layers; ++i) {
+    const auto states = config.StatesOf(i);
+    n_layers += states.empty() ? 0 : 1;
+    for (const StateShape& state : states) n_floats += state.n_floats();
+  }
+  return Layers(n_layers) + " of " + std::to_string(config.n_layers) +
+         " carry one, " + std::to_string(n_floats * 4 >> 10) +
+         " KiB for each sequence";
+}
+
 }  // namespace
 
 KvFormat FormatOf(KvStorage storage) {
@@ -47,6 +60,9 @@ KvSpec SpecOf(const ModelConfig& config, KvFormat keys, KvFormat values,
   KvSpec spec;
   spec.block_tokens = block_tokens;
   for (int i = 0; i < config.n_layers; ++i) {
+    for (StateShape& state : config.StatesOf(i)) {
+      spec.states.push_back(std::move(state));
+    }
     if (!config.OwnsKv(i)) continue;
     spec.layers.push_back({.n_heads = config.KvHeads(i),
                            .key_dim = config.HeadDim(i),
@@ -62,6 +78,7 @@ KvRetention RetentionOf(const ModelConfig& config) {
   retention.sink_tokens = config.sink_tokens;
   retention.windows.assign(static_cast<std::size_t>(config.n_kv_layers()), -1);
   for (int i = 0; i < config.n_layers; ++i) {
+    if (config.KindOf(i).mixer != Mixer::kAttention) continue;
     int& window =
         retention.windows[static_cast<std::size_t>(config.KvLayerOf(i))];
     const int seen = config.SightOf(i).window;
@@ -128,18 +145,29 @@ std::vector<Capability> CapabilitiesOf(const ModelConfig& config) {
                      ? "N sink tokens and a window of W, N + W up to " +
                            std::to_string(config.context_length)
                      : streams.error().message});
+  if (config.HasStates()) {
+    out.push_back({"recurrent state", true, StateNote(config)});
+  }
   out.push_back({"shared KV", true,
                  config.kv_anchor < 0
-                     ? "none: every layer owns its keys and values"
+                     ? "none: every layer with attention owns its keys and "
+                       "values"
                      : Layers(config.n_layers - config.n_kv_layers()) +
                            " attend to layer " +
                            std::to_string(config.kv_anchor) + " (YOCO)"});
   if (config.attention_sinks) {
     out.push_back({"learned sinks", true, "one score per head"});
   }
-  out.push_back({"fork, rewind, persist", true,
-                 "what a window or a quantised block no longer has is computed "
-                 "again"});
+  if (config.HasStates()) {
+    out.push_back({"fork, rewind", true,
+                   "to a prompt's end, or the start; a state is at one "
+                   "position"});
+    out.push_back({"persist", false, "states are not stored yet"});
+  } else {
+    out.push_back({"fork, rewind, persist", true,
+                   "what a window or a quantised block no longer has is "
+                   "computed again"});
+  }
   out.push_back({"speculation", true,
                  "prompt lookup, a draft model of the same vocabulary"});
   return out;

@@ -120,12 +120,16 @@ Result<std::shared_ptr<EngineCore>> OpenCore(const EngineOptions& options,
   HEARTH_ASSIGN(core.model, LoadAny(options.model_path));
   core.prefetch = std::make_unique<WeightPrefetch>(core.model);
   HEARTH_ASSIGN(core.prompt_cache, opening.get());
-  const bool has_cache = core.prompt_cache != nullptr;
   HEARTH_ASSIGN(
       core.tokenizer,
-      MakeTokenizerCached(
-          core.model, has_cache ? core.prompt_cache->side_files() : nullptr));
+      MakeTokenizerCached(core.model, core.prompt_cache != nullptr
+                                          ? core.prompt_cache->side_files()
+                                          : nullptr));
   ModelConfig& config = core.model.config;
+  // A prompt's beginning cannot be gone on with from its blocks alone when the
+  // model carries a state, and the store has none.
+  if (config.HasStates()) core.prompt_cache = nullptr;
+  const bool has_cache = core.prompt_cache != nullptr;
   HEARTH_TRY(SetStreaming(options, config));
   HEARTH_ASSIGN(core.kv, KvPlan::Make(options, config, has_cache,
                                       lent.context_tokens_max));

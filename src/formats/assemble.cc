@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "formats/assemble_mixers.h"
+
 namespace hearth {
 namespace {
 
@@ -96,9 +98,10 @@ struct Assembler {
 
   Result<void> AddAttention(int i, LayerWeights& w) const {
     const std::int64_t d = config.d_model;
-    const std::int64_t d_q = std::int64_t{config.n_heads} * config.head_dim;
-    const std::int64_t d_kv = std::int64_t{config.n_kv_heads} * config.head_dim;
-    if (config.KvLayerOf(i) != i) {
+    const std::int64_t head_dim = config.HeadDim(i);
+    const std::int64_t d_q = std::int64_t{config.n_heads} * head_dim;
+    const std::int64_t d_kv = std::int64_t{config.KvHeads(i)} * head_dim;
+    if (!config.OwnsKv(i)) {
       HEARTH_ASSIGN(w.q, LinearLayer(Role::kCrossQ, i, d_q, d, plan.qkv_bias));
       HEARTH_ASSIGN(w.o, LinearLayer(Role::kCrossO, i, d, d_q, plan.o_bias));
       return {};
@@ -107,16 +110,18 @@ struct Assembler {
       HEARTH_ASSIGN(
           w.qkv, LinearLayer(Role::kQkv, i, d_q + 2 * d_kv, d, plan.qkv_bias));
     } else {
-      HEARTH_ASSIGN(w.q, LinearLayer(Role::kQ, i, d_q, d, plan.qkv_bias));
+      HEARTH_ASSIGN(
+          w.q, LinearLayer(Role::kQ, i, config.attention_gate ? 2 * d_q : d_q,
+                           d, plan.qkv_bias));
       HEARTH_ASSIGN(w.k, LinearLayer(Role::kK, i, d_kv, d, plan.qkv_bias));
       HEARTH_ASSIGN(w.v, LinearLayer(Role::kV, i, d_kv, d, plan.qkv_bias));
     }
     if (config.qk_norm != QkNorm::kNone) {
       const bool whole = config.qk_norm == QkNorm::kWhole;
       HEARTH_ASSIGN(w.q_norm,
-                    NormWeight(Role::kQNorm, i, whole ? d_q : config.head_dim));
-      HEARTH_ASSIGN(w.k_norm, NormWeight(Role::kKNorm, i,
-                                         whole ? d_kv : config.head_dim));
+                    NormWeight(Role::kQNorm, i, whole ? d_q : head_dim));
+      HEARTH_ASSIGN(w.k_norm,
+                    NormWeight(Role::kKNorm, i, whole ? d_kv : head_dim));
     }
     if (config.attention_sinks) {
       const std::uint64_t shape[] = {
@@ -175,6 +180,38 @@ struct Assembler {
     return experts;
   }
 
+  Result<void> AddMixer(int i, LayerWeights& w) const {
+    switch (config.KindOf(i).mixer) {
+      case Mixer::kShortConv: {
+        HEARTH_ASSIGN(w.short_conv,
+                      AssembleShortConv(config, names, i, tensors));
+        return {};
+      }
+      case Mixer::kDeltaNet: {
+        HEARTH_ASSIGN(w.delta_net,
+                      AssembleDeltaNet(config, plan, names, i, tensors));
+        return {};
+      }
+      case Mixer::kAttention:
+        break;
+    }
+    return AddAttention(i, w);
+  }
+
+  Result<void> AddSharedExpert(int i, LayerWeights& w) const {
+    const std::int64_t d = config.d_model;
+    const std::int64_t width = config.d_shared_expert;
+    HEARTH_ASSIGN(w.shared_expert.gate,
+                  LinearLayer(Role::kSharedGate, i, width, d, false));
+    HEARTH_ASSIGN(w.shared_expert.up,
+                  LinearLayer(Role::kSharedUp, i, width, d, false));
+    HEARTH_ASSIGN(w.shared_expert.down,
+                  LinearLayer(Role::kSharedDown, i, d, width, false));
+    HEARTH_ASSIGN(w.shared_expert_gate,
+                  LinearLayer(Role::kSharedExpertGate, i, 1, d, false));
+    return {};
+  }
+
   Result<LayerWeights> Layer(int i) const {
     const bool before = config.norm_placement != NormPlacement::kAfter;
     const bool after = config.norm_placement != NormPlacement::kBefore;
@@ -182,7 +219,7 @@ struct Assembler {
     if (before) {
       HEARTH_ASSIGN(w.attention_norm, Norm(Role::kAttentionNorm, i));
     }
-    HEARTH_TRY(AddAttention(i, w));
+    HEARTH_TRY(AddMixer(i, w));
     if (after) {
       HEARTH_ASSIGN(w.post_attention_norm, Norm(Role::kPostAttentionNorm, i));
     }
@@ -201,6 +238,7 @@ struct Assembler {
                       tensors.Floats(BiasName(names, Role::kRouter, i), shape));
       }
       HEARTH_ASSIGN(w.experts, Experts(i));
+      if (config.d_shared_expert > 0) HEARTH_TRY(AddSharedExpert(i, w));
     } else {
       HEARTH_ASSIGN(w.mlp, Dense(i));
     }
@@ -258,6 +296,7 @@ Result<void> CheckConfig(const ModelConfig& c, const std::string& label) {
   for (const LayerKind& kind : c.layer_kinds) {
     if (kind.window < 0) return Bad(label, "a window is negative");
   }
+  HEARTH_TRY(CheckMixers(c, label));
   if (!(c.norm_eps >= 0.0f && c.norm_eps < 1.0f)) {
     return Bad(label, "norm epsilon is not in 0 to 1");
   }

@@ -27,6 +27,9 @@ struct WeightPlan {
   bool transposed = false;          // linear layers are stored [n_in, n_out]
   bool experts_transposed = false;  // those of experts
   float norm_offset = 0;  // added to every norm weight: 1 for gemma's 1 + w
+  bool fused_delta_net = false;     // Role::kDeltaQkvGate
+  bool fused_delta_rates = false;   // Role::kDeltaRateDecay
+  bool delta_scale_is_log = false;  // Role::kDeltaScale holds A_log
 };
 
 // kCorrupt, naming the field, when a size is not positive, beyond what any

@@ -8,11 +8,13 @@
 namespace hearth {
 namespace {
 
-constexpr std::array<const Family*, 13> kFamilies = {
-    &kLlamaFamily,    &kMistralFamily, &kQwen2Family,  &kQwen3Family,
-    &kQwen3MoeFamily, &kGemma2Family,  &kGemma3Family, &kPhi3Family,
-    &kSmolLm3Family,  &kGpt2Family,    &kGptOssFamily, &kOlmo2Family,
-    &kGraniteFamily};
+constexpr auto kFamilies = std::to_array<const Family*>(
+    {&kLlamaFamily,    &kMistralFamily,   &kQwen2Family,    &kQwen3Family,
+     &kQwen3MoeFamily, &kGemma2Family,    &kGemma3Family,   &kPhi3Family,
+     &kSmolLm3Family,  &kGpt2Family,      &kGptOssFamily,   &kOlmo2Family,
+     &kOlmo3Family,    &kGraniteFamily,   &kExaone4Family,  &kMinistral3Family,
+     &kSeedOssFamily,  &kErnie45Family,   &kGlm4Family,     &kLfm2Family,
+     &kQwen35Family,   &kQwen35MoeFamily, &kQwen3NextFamily});
 
 const Family* FindFamily(std::string_view name,
                          std::string_view Family::*member) {
@@ -33,6 +35,10 @@ const Family* FamilyOfGguf(std::string_view architecture) {
 
 const Family* FamilyOfHfClass(std::string_view hf_class) {
   return FindFamily(hf_class, &Family::hf_class);
+}
+
+const Family* FamilyOfHfModelType(std::string_view model_type) {
+  return FindFamily(model_type, &Family::hf_model_type);
 }
 
 const Family* FamilyNamed(std::string_view architecture) {

@@ -4,9 +4,12 @@
 // listed in families.cc.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
 #include "formats/assemble.h"
@@ -30,12 +33,19 @@ struct HfInput {
 // The same for GGUF. Key("x") is "<architecture>.x".
 struct GgufInput {
   const GgufFile& file;
-  const TensorSet& tensors;
+  TensorSet& tensors;
   const std::string& prefix;  // "llama."
   ModelConfig& config;
   WeightPlan& plan;
 
   std::string Key(const char* name) const { return prefix + name; }
+};
+
+// Adds a key, whose name has no prefix, to a GGUF file that is written.
+struct GgufKeyWriter {
+  std::function<void(const char* name, std::int64_t value)> size;
+  std::function<void(const char* name, double value)> number;
+  std::function<void(const char* name, std::vector<std::int32_t> values)> sizes;
 };
 
 // Members of config.json that other families call by other names.
@@ -50,9 +60,10 @@ struct HfKeys {
 };
 
 struct Family {
-  std::string_view architecture = {};  // ModelConfig's name
-  std::string_view gguf_architecture =
-      {};                               // empty: GGUF calls it something else
+  std::string_view architecture = {};       // ModelConfig's name
+  std::string_view gguf_architecture = {};  // empty: GGUF calls it as gguf_form
+  // ModelConfig's name of the family whose GGUF form it has there.
+  std::string_view gguf_form = "llama";
   std::string_view hf_class = {};       // config.json: architectures[0]
   std::string_view hf_model_type = {};  // and model_type
 
@@ -70,6 +81,13 @@ struct Family {
   bool hf_tied = false;
   int hf_head_dim = 0;
   bool hf_partial_rotary = false;
+  // Hugging Face: rotary pairs are (2i, 2i + 1) there, too.
+  bool hf_interleaved = false;
+  // Hugging Face: attention_bias is of q, k and v alone.
+  bool hf_bias_not_of_o = false;
+  // Hugging Face: tensors whose names begin so are parts that text does not go
+  // through.
+  std::string_view hf_skipped_prefix = {};
   // Takes rope_parameters apart itself: it has one for each kind of layer.
   bool hf_rope_per_layer = false;
   // Its experts may be MXFP4 there (quantization_config).
@@ -82,6 +100,15 @@ struct Family {
   int gguf_window_period = 0;
   // GGUF: every such layer is not rotated; 0: all are.
   int gguf_no_rope_interval = 0;
+  // GGUF: of models with windows, the layers without one are not rotated.
+  bool gguf_no_rope_without_window = false;
+  // GGUF: a layer with a window turns by the local frequencies, which are the
+  // main ones without their scaling.
+  bool gguf_windows_unscaled = false;
+
+  // GGUF: how delta nets are laid out.
+  bool gguf_tiled_delta_net = false;
+  bool gguf_fused_delta_rates = false;
 
   // What is so in every file of the family; may be null.
   void (*describe)(ModelConfig& config, WeightPlan& plan) = nullptr;
@@ -89,8 +116,14 @@ struct Family {
   // for.
   Result<void> (*finish_gguf)(const GgufInput& in) = nullptr;
   Result<void> (*finish_hf)(const HfInput& in) = nullptr;
+  // Hugging Face: what the tensors say and config.json does not.
+  void (*adapt_hf)(const TensorSet& tensors, WeightPlan& plan,
+                   NameScheme& names) = nullptr;
   // Adds to config.json what finish_hf reads and no other family has.
   void (*write_hf)(const ModelConfig& config, Json& json) = nullptr;
+  // The same for GGUF's keys, whose names have no prefix.
+  void (*write_gguf)(const ModelConfig& config,
+                     const GgufKeyWriter& key) = nullptr;
 };
 
 std::span<const Family* const> Families();
@@ -98,6 +131,7 @@ std::span<const Family* const> Families();
 // nullptr when unknown.
 const Family* FamilyOfGguf(std::string_view architecture);
 const Family* FamilyOfHfClass(std::string_view hf_class);
+const Family* FamilyOfHfModelType(std::string_view model_type);
 // By ModelConfig::architecture.
 const Family* FamilyNamed(std::string_view architecture);
 

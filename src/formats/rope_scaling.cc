@@ -119,8 +119,8 @@ Result<void> ScaleYarn(const RopeScaling& s, int rotary_dim,
   return {};
 }
 
-double YarnAttentionFactor(double factor) {
-  return factor <= 1 ? 1 : 0.1 * std::log(factor) + 1;
+double YarnAttentionFactor(double factor, double multiplier) {
+  return factor <= 1 ? 1 : 0.1 * multiplier * std::log(factor) + 1;
 }
 
 double LongropeAttentionFactor(double factor, double original_context) {

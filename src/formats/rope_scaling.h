@@ -45,8 +45,8 @@ Result<void> ScaleYarn(const RopeScaling& scaling, int rotary_dim,
                        std::vector<float>& inv_freq, const std::string& label);
 
 // What yarn multiplies cos and sin by unless the file gives another number:
-// 0.1 ln(factor) + 1.
-double YarnAttentionFactor(double factor);
+// 0.1 ln(factor) + 1, the logarithm times `multiplier`.
+double YarnAttentionFactor(double factor, double multiplier = 1);
 // The same of longrope: sqrt(1 + ln(factor) / ln(original context)).
 double LongropeAttentionFactor(double factor, double original_context);
 

@@ -49,8 +49,26 @@ enum class Role : std::size_t {
   kExpertDown,
   kCrossQ,  // of layers that attend to another layer's keys and values
   kCrossO,
+  kSharedGate,  // of the expert that every token goes through
+  kSharedUp,
+  kSharedDown,
+  kSharedExpertGate,
+  kShortConvIn,
+  kShortConvTaps,
+  kShortConvOut,
+  kDeltaQkv,
+  kDeltaGate,
+  kDeltaQkvGate,  // the two in one, key head by key head
+  kDeltaRate,
+  kDeltaDecay,
+  kDeltaRateDecay,  // the two in one, key head by key head
+  kDeltaTaps,
+  kDeltaScale,  // A_log, or in GGUF -exp(A_log)
+  kDeltaBias,   // a bias without a weight
+  kDeltaNorm,
+  kDeltaOut,
 };
-inline constexpr std::size_t kRoleCount = 30;
+inline constexpr std::size_t kRoleCount = 48;
 
 using NameScheme = std::array<std::string_view, kRoleCount>;
 

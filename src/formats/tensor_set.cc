@@ -80,6 +80,26 @@ void TensorSet::Replace(const std::string& name, const std::string& other,
   }
 }
 
+Result<void> TensorSet::Rename(
+    const std::function<std::string(std::string_view)>& name) {
+  std::vector<SourceTensor> all = std::move(tensors_);
+  tensors_.clear();
+  used_.clear();
+  index_.clear();
+  for (SourceTensor& tensor : all) {
+    tensor.name = name(tensor.name);
+    if (!tensor.name.empty()) HEARTH_TRY(Add(std::move(tensor)));
+  }
+  return {};
+}
+
+void TensorSet::DropPrefix(std::string_view prefix) {
+  // Names stay as they are, so that none can be there twice.
+  (void)Rename([prefix](std::string_view name) {
+    return name.starts_with(prefix) ? std::string() : std::string(name);
+  });
+}
+
 const SourceTensor* TensorSet::Find(std::string_view name) const {
   const auto it = index_.find(std::string(name));
   return it == index_.end() ? nullptr : &tensors_[it->second];

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,6 +44,13 @@ class TensorSet {
   // file that are one. REQUIRES: both are there, and tensor's name is not.
   void Replace(const std::string& name, const std::string& other,
                SourceTensor tensor);
+
+  // Renames every tensor to what `name` makes of its name, and drops those of
+  // which it makes nothing. kCorrupt when two get one name. REQUIRES: none is
+  // used yet.
+  Result<void> Rename(const std::function<std::string(std::string_view)>& name);
+  // Drops the tensors whose names begin so. REQUIRES: none is used yet.
+  void DropPrefix(std::string_view prefix);
 
   bool Has(std::string_view name) const { return Find(name) != nullptr; }
   const SourceTensor* Find(std::string_view name) const;

@@ -29,6 +29,19 @@
 
 namespace hearth {
 
+// One value head's tokens for Kernels::delta_update, in order.
+struct DeltaTokens {
+  int n;
+  const float *q, *k;      // [key_dim], the first token's
+  std::int64_t qk_stride;  // floats from one token's to the next's
+  const float* v;          // [value_dim]
+  std::int64_t v_stride;
+  const float *decay, *rate;  // one number of a token
+  std::int64_t gate_stride;
+  float* out;  // [value_dim]
+  std::int64_t out_stride;
+};
+
 struct Kernels {
   std::string_view isa;  // "scalar", "avx2", "avx512", ...
 
@@ -64,7 +77,10 @@ struct Kernels {
                      float eps, std::int64_t n, float* out);
   void (*add)(const float* x, std::int64_t n, float* accumulator);
   void (*silu_mul)(const float* gate, const float* up, std::int64_t n,
-                   float* out);                                  // silu(g) * u
+                   float* out);  // silu(g) * u
+  void (*silu)(const float* x, std::int64_t n, float* out);
+  void (*sigmoid_mul)(const float* gate, std::int64_t n,
+                      float* x);  // x * sigmoid(gate)
   void (*gelu_erf)(const float* x, std::int64_t n, float* out);  // exact form
   void (*gelu_tanh)(const float* x, std::int64_t n, float* out);
   void (*softcap)(float cap, std::int64_t n, float* x);  // cap * tanh(x / cap)
@@ -74,6 +90,17 @@ struct Kernels {
   // rotary_dim / 2), or (2i, 2i + 1) when interleaved.
   void (*rope)(float* head, int rotary_dim, const float* cos, const float* sin,
                bool interleaved);
+
+  // --- Recurrent layers -----------------------------------------------------
+  // out[c] = sum over t of taps[t][c] inputs[t][c], in rising t. taps:
+  // [n_taps][n]; inputs: n_taps rows of n; out is none of them.
+  void (*conv_row)(const float* taps, int n_taps, const float* const* inputs,
+                   std::int64_t n, float* out);
+  // The gated delta rule, token by token: S = decay S; d = rate (v - S^T k); S
+  // += k d^T; out = S^T q. Each column's sums run over key_dim in rising order.
+  // before, after: S, [key_dim][value_dim]; they may be the same.
+  void (*delta_update)(const float* before, float* after, int key_dim,
+                       int value_dim, const DeltaTokens& tokens);
 
   // --- KV tiles -------------------------------------------------------------
   // Writes one token's key and value (head_dim floats each) of one head into

@@ -65,6 +65,13 @@ const NamedUnary kUnaries[] = {
      [](const Kernels& k, const float* x, std::int64_t n, float* out) {
        k.layer_norm(x, x, Ones().data(), 1e-5f, n, out);
      }},
+    {"silu", [](const Kernels& k, const float* x, std::int64_t n,
+                float* out) { k.silu(x, n, out); }},
+    {"sigmoid_mul",
+     [](const Kernels& k, const float* x, std::int64_t n, float* out) {
+       std::fill(out, out + n, 0.37f);
+       k.sigmoid_mul(x, n, out);
+     }},
 };
 
 TEST(Rows, EveryIsaGivesTheBitsOfScalar) {

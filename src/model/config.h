@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "model/state_shape.h"
+
 namespace hearth {
 
 enum class NormKind : std::uint8_t { kRmsNorm = 0, kLayerNorm = 1 };
@@ -87,6 +89,43 @@ struct RopeConfig {
   }
 };
 
+// How a layer mixes a token with those before it.
+enum class Mixer : std::uint8_t {
+  kAttention = 0,
+  kShortConv = 1,  // a gated causal convolution: LFM2
+  kDeltaNet = 2,   // a gated delta net: Qwen 3.5, Qwen 3-Next
+};
+
+// The shapes of a model's delta nets. A value head has a matrix [key_dim]
+// [value_dim] that every token decays and corrects.
+struct DeltaNetShape {
+  int n_key_heads = 0, n_value_heads = 0;
+  int key_dim = 0, value_dim = 0;
+  // Value head h reads key head h % n_key_heads; else heads are in groups, and
+  // it reads h / (n_value_heads / n_key_heads).
+  bool tiled = false;
+
+  int KeyHeadOf(int value_head) const {
+    return tiled ? value_head % n_key_heads
+                 : value_head / (n_value_heads / n_key_heads);
+  }
+  // Numbers that the convolution sees of a token: queries, keys, values.
+  int n_channels() const {
+    return 2 * n_key_heads * key_dim + n_value_heads * value_dim;
+  }
+
+  friend bool operator==(const DeltaNetShape&, const DeltaNetShape&) = default;
+};
+
+// Queries grow with their position: times 1 + beta ln(1 + floor(position /
+// tokens)).
+struct QueryGrowth {
+  float beta = 0;  // 0: they do not
+  int tokens = 0;
+
+  friend bool operator==(const QueryGrowth&, const QueryGrowth&) = default;
+};
+
 enum class RopeUse : std::uint8_t {
   kMain = 0,   // ModelConfig::rope
   kLocal = 1,  // ModelConfig::local_rope
@@ -95,6 +134,7 @@ enum class RopeUse : std::uint8_t {
 
 // What differs from layer to layer.
 struct LayerKind {
+  Mixer mixer = Mixer::kAttention;
   int window = 0;  // position i sees j with i - j < window; 0: all
   RopeUse rope = RopeUse::kMain;
   int n_kv_heads = 0;  // 0: ModelConfig::n_kv_heads
@@ -150,6 +190,13 @@ struct ModelConfig {
   float attention_softcap = 0.0f;  // scores become cap * tanh(s / cap); 0: none
   bool attention_sinks = false;    // a learned extra score of each head
   QkNorm qk_norm = QkNorm::kNone;
+  // Each query head comes with as many gates: what it attends to is multiplied
+  // by their sigmoid.
+  bool attention_gate = false;
+  QueryGrowth query_growth;
+
+  DeltaNetShape delta_net;
+  int conv_taps = 0;  // of the convolutions of short conv and delta net layers
 
   float embedding_scale = 1.0f;
   float residual_scale = 1.0f;  // of what attention and MLP add
@@ -159,6 +206,9 @@ struct ModelConfig {
   int n_experts = 0;       // 0: one dense MLP in each layer
   int n_experts_used = 0;  // for each token
   int d_expert = 0;        // width of one expert
+  // Width of one more that every token goes through, weighed by the sigmoid of
+  // a gate of its own; 0: there is none.
+  int d_shared_expert = 0;
   RouterKind router = RouterKind::kSoftmaxOfAll;
 
   // StreamingLLM: layers that would see everything see the first sink_tokens
@@ -176,16 +226,46 @@ struct ModelConfig {
     if (source >= 0) return source;
     return kv_anchor < 0 || layer < kv_anchor ? layer : kv_anchor;
   }
-  bool OwnsKv(int layer) const { return KvSourceOf(layer) == layer; }
+  bool OwnsKv(int layer) const {
+    return KindOf(layer).mixer == Mixer::kAttention &&
+           KvSourceOf(layer) == layer;
+  }
+  // What `layer` keeps at a sequence's newest position. A delta net: its
+  // matrices, then its convolution's last inputs; a short convolution: these
+  // alone; attention: nothing.
+  std::vector<StateShape> StatesOf(int layer) const {
+    switch (KindOf(layer).mixer) {
+      case Mixer::kShortConv:
+        return {{StateRule::kLastInputs, {conv_taps - 1, d_model}}};
+      case Mixer::kDeltaNet:
+        return {
+            {StateRule::kDeltaNet,
+             {delta_net.n_value_heads, delta_net.key_dim, delta_net.value_dim}},
+            {StateRule::kLastInputs, {conv_taps - 1, delta_net.n_channels()}}};
+      case Mixer::kAttention:
+        break;
+    }
+    return {};
+  }
+  // States of the layers before this one.
+  int FirstStateOf(int layer) const {
+    int n = 0;
+    for (int i = 0; i < layer; ++i) n += static_cast<int>(StatesOf(i).size());
+    return n;
+  }
+  bool HasStates() const { return FirstStateOf(n_layers) > 0; }
   // Layers that own keys and values. The cache counts these alone.
   int n_kv_layers() const { return OwnersBefore(n_layers); }
   // The number, among them, of the one that `layer` attends to.
   int KvLayerOf(int layer) const { return OwnersBefore(KvSourceOf(layer)); }
-  // The layers from this one on own none, so that they have work only for
-  // positions whose logits are wanted.
+  // The layers from this one on remember nothing of a token, so that they have
+  // work only for positions whose logits are wanted.
   int FirstLayerWithoutKv() const {
     int layer = n_layers;
-    while (layer > 0 && !OwnsKv(layer - 1)) --layer;
+    while (layer > 0 && !OwnsKv(layer - 1) &&
+           KindOf(layer - 1).mixer == Mixer::kAttention) {
+      --layer;
+    }
     return layer;
   }
   int KvHeads(int layer) const {

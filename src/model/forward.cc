@@ -96,14 +96,30 @@ Rows Forward::NormalizeInput(const NormWeights& norm) {
   return rows_.normed;
 }
 
-void Forward::RunLayer(const LayerPlan& layer) {
-  const LayerWeights& w = *layer.weights;
-  ops_->Project(layer, NormalizeInput(w.attention_norm), rows_.qkv);
+void Forward::RunAttention(const LayerPlan& layer, Rows in) {
+  ops_->Project(layer, in, rows_.qkv, rows_.gate);
   ops_->NormalizeHeads(layer, rows_.qkv);
   ops_->Rotate(layer, rows_.qkv, rows_.sink_q);
   if (layer.owns_kv) ops_->WriteKv(layer, rows_.qkv);
   ops_->Attend(layer, rows_.qkv, rows_.sink_q, rows_.attended);
-  ops_->Multiply(w.o, rows_.attended, rows_.delta);
+  ops_->Gate(layer, rows_.gate, rows_.attended);
+  ops_->Multiply(layer.weights->o, rows_.attended, rows_.delta);
+}
+
+void Forward::RunLayer(const LayerPlan& layer) {
+  const LayerWeights& w = *layer.weights;
+  const Rows in = NormalizeInput(w.attention_norm);
+  switch (layer.mixer) {
+    case Mixer::kAttention:
+      RunAttention(layer, in);
+      break;
+    case Mixer::kShortConv:
+      ops_->ShortConv(layer, in, rows_.delta);
+      break;
+    case Mixer::kDeltaNet:
+      ops_->DeltaNet(layer, in, rows_.delta);
+      break;
+  }
   ops_->AddResidual(layer, w.post_attention_norm, rows_.delta, rows_.x);
 
   ops_->Mlp(layer, NormalizeInput(w.mlp_norm), rows_.delta);

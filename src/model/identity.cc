@@ -51,7 +51,9 @@ void AddRope(Sha256& sha, const RopeConfig& rope) {
 void AddOwnShapes(Sha256& sha, const ModelConfig& c) {
   const bool differ = std::any_of(
       c.layer_kinds.begin(), c.layer_kinds.end(), [](const LayerKind& kind) {
-        const auto& [window, rope, n_kv_heads, head_dim, kv_source] = kind;
+        const auto& [mixer, window, rope, n_kv_heads, head_dim, kv_source] =
+            kind;
+        static_cast<void>(mixer);   // AddMixers
         static_cast<void>(window);  // AddConfig has these two of every model
         static_cast<void>(rope);
         return n_kv_heads > 0 || head_dim > 0 || kv_source >= 0;
@@ -65,15 +67,42 @@ void AddOwnShapes(Sha256& sha, const ModelConfig& c) {
   }
 }
 
+// Of models that mix tokens with more than plain attention, likewise.
+void AddMixers(Sha256& sha, const ModelConfig& c) {
+  const auto& [beta, tokens] = c.query_growth;
+  if (beta != 0) {
+    sha.Field("query growth");
+    AddFloat(sha, beta);
+    sha.Field(static_cast<std::uint64_t>(tokens));
+  }
+  if (c.attention_gate) sha.Field("attention gate");
+  if (c.d_shared_expert > 0) {
+    sha.Field("shared expert")
+        .Field(static_cast<std::uint64_t>(c.d_shared_expert));
+  }
+  if (!c.HasStates()) return;
+  sha.Field("mixers");
+  for (int i = 0; i < c.n_layers; ++i) {
+    sha.Field(static_cast<std::uint64_t>(c.KindOf(i).mixer));
+  }
+  const auto& [n_key_heads, n_value_heads, key_dim, value_dim, tiled] =
+      c.delta_net;
+  for (const int number : {c.conv_taps, n_key_heads, n_value_heads, key_dim,
+                           value_dim, int{tiled}}) {
+    sha.Field(static_cast<std::uint64_t>(number));
+  }
+}
+
 void AddConfig(Sha256& sha, const ModelConfig& c) {
   const auto& [architecture, name, n_layers, d_model, n_heads, n_kv_heads,
                head_dim, d_mlp, vocab_size, context_length, norm,
                norm_placement, norm_eps, mlp, learned_positions, tied_head,
                rope, local_rope, layer_kinds, attention_scale,
-               attention_softcap, attention_sinks, qk_norm, embedding_scale,
+               attention_softcap, attention_sinks, qk_norm, attention_gate,
+               query_growth, delta_net, conv_taps, embedding_scale,
                residual_scale, logit_scale, logit_softcap, n_experts,
-               n_experts_used, d_expert, router, sink_tokens, stream_window,
-               kv_anchor] = c;
+               n_experts_used, d_expert, d_shared_expert, router, sink_tokens,
+               stream_window, kv_anchor] = c;
   sha.Field(architecture);
   for (const int size :
        {n_layers, d_model, n_heads, n_kv_heads, head_dim, d_mlp, vocab_size,
@@ -103,6 +132,12 @@ void AddConfig(Sha256& sha, const ModelConfig& c) {
     sha.Field(static_cast<std::uint64_t>(number));
   }
   AddOwnShapes(sha, c);
+  AddMixers(sha, c);
+  static_cast<void>(attention_gate);
+  static_cast<void>(query_growth);
+  static_cast<void>(delta_net);
+  static_cast<void>(conv_taps);
+  static_cast<void>(d_shared_expert);
   // What a model is called and how far it was trained change no key.
   static_cast<void>(name);
   static_cast<void>(context_length);

@@ -16,6 +16,7 @@
 namespace hearth {
 
 class HostKvPort;
+class StatePort;
 
 class KvPort {
  public:
@@ -52,6 +53,9 @@ class KvPort {
 class HostKvPort : public KvPort {
  public:
   HostKvPort* host() final { return this; }
+
+  // The sequence's states; null when its model has none.
+  virtual StatePort* states() { return nullptr; }
 
   // Stores the n new tokens' keys (after RoPE) and values of one head. Row t
   // is at keys + t * row_stride, as many floats as a head of the layer has.

@@ -9,6 +9,8 @@ std::vector<LayerPlan> PlanLayers(const LoadedModel& model) {
     plans.push_back(
         {.index = i,
          .weights = &model.weights.layers[static_cast<std::size_t>(i)],
+         .mixer = config.KindOf(i).mixer,
+         .first_state = config.FirstStateOf(i),
          .kv_layer = config.KvLayerOf(i),
          .owns_kv = config.OwnsKv(i),
          .n_heads = config.n_heads,

@@ -12,6 +12,8 @@ namespace hearth {
 struct LayerPlan {
   int index = 0;
   const LayerWeights* weights = nullptr;
+  Mixer mixer = Mixer::kAttention;
+  int first_state = 0;   // of StatePort: those of ModelConfig::StatesOf
   int kv_layer = 0;      // of KvPort: what the layer attends to
   bool owns_kv = false;  // and writes
   int n_heads = 0, n_kv_heads = 0, head_dim = 0;

@@ -33,6 +33,47 @@ TEST(LayerPlan, ALayerThatSaysNothingHasTheModelsShape) {
   }
 }
 
+TEST(LayerPlan, LayersThatMixOtherwiseOwnStatesAndNoKeysAndValues) {
+  LoadedModel model = SixLayers();
+  ModelConfig& c = model.config;
+  c.d_model = 40;
+  c.conv_taps = 4;
+  c.delta_net = {.n_key_heads = 2,
+                 .n_value_heads = 4,
+                 .key_dim = 8,
+                 .value_dim = 6,
+                 .tiled = false};
+  c.layer_kinds.resize(6);
+  c.layer_kinds[0].mixer = Mixer::kDeltaNet;
+  c.layer_kinds[2].mixer = Mixer::kShortConv;
+  c.layer_kinds[5].mixer = Mixer::kDeltaNet;
+  EXPECT_EQ(c.n_kv_layers(), 3);
+  EXPECT_EQ(c.FirstLayerWithoutKv(), 6) << "the last layer remembers, too";
+  const auto plans = PlanLayers(model);
+  EXPECT_FALSE(plans[0].owns_kv);
+  EXPECT_EQ(plans[1].kv_layer, 0);
+  EXPECT_EQ(plans[3].kv_layer, 1);
+  EXPECT_EQ(plans[2].first_state, 2);
+  EXPECT_EQ(plans[5].first_state, 3);
+  EXPECT_EQ(c.StatesOf(0)[0].dims, (std::vector<int>{4, 8, 6}));
+  EXPECT_EQ(c.StatesOf(0)[1].dims, (std::vector<int>{3, 2 * 2 * 8 + 4 * 6}));
+  EXPECT_EQ(c.StatesOf(2)[0].dims, (std::vector<int>{3, 40}));
+}
+
+TEST(LayerPlan, AValueHeadReadsTheKeyHeadOfItsPlace) {
+  DeltaNetShape shape{.n_key_heads = 2,
+                      .n_value_heads = 6,
+                      .key_dim = 8,
+                      .value_dim = 8,
+                      .tiled = false};
+  EXPECT_EQ(shape.KeyHeadOf(2), 0);
+  EXPECT_EQ(shape.KeyHeadOf(3), 1);
+  shape.tiled = true;
+  EXPECT_EQ(shape.KeyHeadOf(2), 0);
+  EXPECT_EQ(shape.KeyHeadOf(3), 1);
+  EXPECT_EQ(shape.KeyHeadOf(1), 1);
+}
+
 TEST(LayerPlan, LayersBehindAnAnchorOwnNoKeysAndValues) {
   LoadedModel model = SixLayers();
   model.config.kv_anchor = 2;

@@ -34,11 +34,12 @@ struct StepRows {
   Rows delta;     // [d_model], what a sublayer adds
   Rows qkv;       // queries, keys, values of one layer
   Rows sink_q;    // its queries as the sink tokens meet them
+  Rows gate;      // its heads' gates, before the sigmoid
   Rows attended;  // its heads' results
 
   // Keeps the first n rows of each.
   void Narrow(int n) {
-    x.n = normed.n = delta.n = qkv.n = sink_q.n = attended.n = n;
+    x.n = normed.n = delta.n = qkv.n = sink_q.n = gate.n = attended.n = n;
   }
 };
 
@@ -83,8 +84,9 @@ class Ops {
   virtual void Embed(Rows x) = 0;
   virtual void Normalize(const NormWeights& norm, Rows in, Rows out) = 0;
   // Queries, keys and values; of a layer that owns no keys and values, the
-  // queries.
-  virtual void Project(const LayerPlan& layer, Rows in, Rows qkv) = 0;
+  // queries. The gates of the heads, where the model has them, apart.
+  virtual void Project(const LayerPlan& layer, Rows in, Rows qkv,
+                       Rows gate) = 0;
   // The norms of queries and keys, where the model has them.
   virtual void NormalizeHeads(const LayerPlan& layer, Rows qkv) = 0;
   // Turns queries and keys to their positions, and the queries also to those
@@ -94,6 +96,12 @@ class Ops {
   virtual void WriteKv(const LayerPlan& layer, Rows qkv) = 0;
   virtual void Attend(const LayerPlan& layer, Rows qkv, Rows sink_q,
                       Rows out) = 0;
+  // Heads' results times the sigmoid of their gates, where the model has them.
+  virtual void Gate(const LayerPlan& layer, Rows gate, Rows attended) = 0;
+  // A layer with Mixer::kShortConv or kDeltaNet: what it adds to the residual
+  // stream. Each sequence's states become those behind its last row.
+  virtual void ShortConv(const LayerPlan& layer, Rows in, Rows out) = 0;
+  virtual void DeltaNet(const LayerPlan& layer, Rows in, Rows out) = 0;
   virtual void Multiply(const Linear& linear, Rows in, Rows out) = 0;
   virtual void Mlp(const LayerPlan& layer, Rows in, Rows out) = 0;
   // x += delta, normalised before where the model does so.

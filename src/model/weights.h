@@ -40,12 +40,44 @@ struct MlpWeights {
   Linear down;               // [d_model, width]
 };
 
+// A causal convolution of every channel alone.
+struct ConvWeights {
+  std::vector<float> taps;  // [conv_taps][n_channels], the newest token last
+};
+
+// y = out(C * conv(B * X)), where [B | C | X] = in(x).
+struct ShortConvWeights {
+  Linear in;  // [3 * d_model, d_model]
+  ConvWeights conv;
+  Linear out;  // [d_model, d_model]
+};
+
+// See DeltaNetShape and model/cpu/delta_net.h. Files have the first projection
+// whole or in two: then the matrices that are not there are empty.
+struct DeltaNetWeights {
+  Linear qkv;   // [n_channels, d_model]
+  Linear gate;  // [n_value_heads * value_dim, d_model]
+  // Of each key head: its query, key, values and gates.
+  Linear qkv_gate;
+  Linear rate, decay;  // [n_value_heads, d_model]
+  // Of each key head: the rates of its value heads, then their decays.
+  Linear rate_decay;
+  ConvWeights conv;
+  std::vector<float> decay_scale;  // [n_value_heads]: -exp(A_log), below 0
+  std::vector<float> decay_log;    // A_log where the file has it, for writers
+  std::vector<float> decay_bias;   // [n_value_heads]
+  std::vector<float> norm;         // [value_dim], of each value head's result
+  Linear out;                      // [d_model, n_value_heads * value_dim]
+};
+
 struct LayerWeights {
   NormWeights attention_norm;       // before; empty when there is none
   NormWeights post_attention_norm;  // after; empty when there is none
-  Linear q;                         // [n_heads * head_dim, d_model]
-  Linear k, v;                      // [n_kv_heads * head_dim, d_model]
-  Linear qkv;  // instead of the three where the file has them in one
+  // [n_heads * head_dim, d_model]; with ModelConfig::attention_gate twice as
+  // many rows: of each head its queries, then its gates.
+  Linear q;
+  Linear k, v;  // [n_kv_heads * head_dim, d_model]
+  Linear qkv;   // instead of the three where the file has them in one
   std::vector<float> q_norm, k_norm;  // as ModelConfig::qk_norm says
   std::vector<float> sinks;           // [n_heads], or empty
   Linear o;                           // [d_model, n_heads * head_dim]
@@ -53,6 +85,10 @@ struct LayerWeights {
   MlpWeights mlp;                   // of dense models
   Linear router;                    // [n_experts, d_model]
   std::vector<MlpWeights> experts;  // [n_experts]
+  MlpWeights shared_expert;
+  Linear shared_expert_gate;    // [1, d_model]
+  ShortConvWeights short_conv;  // of layers with Mixer::kShortConv
+  DeltaNetWeights delta_net;    // of layers with Mixer::kDeltaNet
 };
 
 struct Weights {

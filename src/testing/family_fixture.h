@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cache/kv_sequence.h"
+#include "engine/kv_setup.h"
 #include "formats/huggingface/safetensors.h"
 #include "formats/loader.h"
 #include "hearth_test_paths.h"
@@ -29,7 +30,8 @@ enum class Rounding { kExact, kBf16, kF16 };
 inline std::string DirectoryOf(const std::string& name) {
   for (const std::string& root :
        {kTestData + "/models/hf/", kTestData + "/models/made/",
-        std::string(HEARTH_SHARED "/fixtures/hf/")}) {
+        std::string(HEARTH_SHARED "/fixtures/hf/"),
+        std::string(HEARTH_SHARED "/fixtures/hf-next/")}) {
     if (std::filesystem::exists(root + name + "/reference.safetensors")) {
       return root + name;
     }
@@ -82,10 +84,7 @@ inline std::vector<float> Logits(const LoadedModel& model,
                                  int threads) {
   ThreadPool pool(threads);
   Forward forward(model, MakeCpuOps(model, pool));
-  const KvSpec spec(UniformKv{.n_layers = model.config.n_layers,
-                              .n_heads = model.config.n_kv_heads,
-                              .head_dim = model.config.head_dim,
-                              .block_tokens = 16});
+  const KvSpec spec = SpecOf(model.config, KvFormat::kF32, KvFormat::kF32, 16);
   const auto sequence = MakeConcatSequence(spec, static_cast<int>(ids.size()));
   const auto vocab = static_cast<std::size_t>(model.config.vocab_size);
   std::vector<float> logits(ids.size() * vocab);

@@ -120,6 +120,8 @@ const char* PreName(SplitPattern pattern, bool ignore_merges) {
       return ignore_merges ? nullptr : "gpt-4o";
     case SplitPattern::kTekken:
       return ignore_merges ? "tekken" : nullptr;
+    case SplitPattern::kQwen35:
+      return ignore_merges ? nullptr : "qwen35";
   }
   return nullptr;
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "convert/delta_net_rows.h"
 #include "formats/families.h"
 
 namespace hearth {
@@ -69,7 +70,10 @@ std::int64_t Same(std::int64_t row) { return row; }
 class Exporter {
  public:
   Exporter(const LoadedModel& model, const Family& family)
-      : model_(model), config_(model.config), names_(family.gguf_names) {
+      : model_(model),
+        config_(model.config),
+        family_(family),
+        names_(family.gguf_names) {
     permute_ = family.gguf_interleaved && !config_.rope.interleaved;
   }
 
@@ -192,6 +196,82 @@ class Exporter {
                  });
     }
     AddExperts(Role::kExpertDown, i, each(&MlpWeights::down), config_.d_model);
+    AddLinear(Role::kSharedGate, i, w.shared_expert.gate);
+    AddLinear(Role::kSharedUp, i, w.shared_expert.up);
+    AddLinear(Role::kSharedDown, i, w.shared_expert.down);
+    AddLinear(Role::kSharedExpertGate, i, w.shared_expert_gate);
+  }
+
+  void AddRows(Role role, int layer, LinearRows rows) {
+    const Linear& first = *rows.parts[0];
+    const std::size_t bytes = RowBytes(first.w.dtype, rows.n_in());
+    out_.push_back(
+        {Name(role, layer),
+         first.w.dtype,
+         {U(rows.n), U(rows.n_in())},
+         [rows = std::move(rows), bytes](const GgufSink& sink) -> Result<void> {
+           for (std::int64_t r = 0; r < rows.n; ++r) {
+             const LinearRows::Place place = rows.at(r);
+             HEARTH_TRY(sink({rows.parts[place.part]->w.data +
+                                  static_cast<std::size_t>(place.row) * bytes,
+                              bytes}));
+           }
+           return {};
+         }});
+  }
+
+  void AddShortConv(const ShortConvWeights& w, int i) {
+    AddLinear(Role::kShortConvIn, i, w.in);
+    AddTaps(Role::kShortConvTaps, i,
+            TapsByChannel(w.conv.taps, config_.d_model));
+    AddLinear(Role::kShortConvOut, i, w.out);
+  }
+  void AddTaps(Role role, int i, std::vector<float> by_channel) {
+    const std::uint64_t n = by_channel.size() / U(config_.conv_taps);
+    AddFloats(Name(role, i), std::move(by_channel), {n, U(config_.conv_taps)});
+  }
+
+  void AddDeltaNet(const DeltaNetWeights& w, int i) {
+    const DeltaNetShape& shape = config_.delta_net;
+    const bool tiled = family_.gguf_tiled_delta_net;
+    const std::vector<int> order = ValueHeadOrder(shape, tiled);
+    const DeltaNetRows rows = RowsOfDeltaNet(w, shape, tiled);
+    AddRows(Role::kDeltaQkv, i, rows.qkv);
+    AddRows(Role::kDeltaGate, i, rows.gate);
+    if (family_.gguf_fused_delta_rates) {
+      AddRows(Role::kDeltaRateDecay, i, FusedRates(rows, shape));
+    } else {
+      AddRows(Role::kDeltaRate, i, rows.rate);
+      AddRows(Role::kDeltaDecay, i, rows.decay);
+    }
+    AddTaps(Role::kDeltaTaps, i, TapsByChannel(w.conv.taps, shape, order));
+    AddFloats(Name(Role::kDeltaScale, i), OfValueHeads(w.decay_scale, order));
+    AddFloats(BiasName(names_, Role::kDeltaBias, i),
+              OfValueHeads(w.decay_bias, order));
+    AddFloats(Name(Role::kDeltaNorm, i), w.norm);
+    AddValueColumns(Name(Role::kDeltaOut, i), w.out.w, order);
+  }
+
+  // Whose columns are value_dim for each value head.
+  void AddValueColumns(std::string name, const WeightMatrix& w,
+                       std::vector<int> order) {
+    if (tiled_as_written()) return AddMatrix(std::move(name), w, Same);
+    const std::size_t row = RowBytes(w.dtype, w.n_in);
+    out_.push_back({std::move(name),
+                    w.dtype,
+                    {U(w.n_out), U(w.n_in)},
+                    [w, row, order = std::move(order)](
+                        const GgufSink& sink) -> Result<void> {
+                      for (std::int64_t r = 0; r < w.n_out; ++r) {
+                        HEARTH_TRY(sink(OfValueColumns(
+                            w.data + static_cast<std::size_t>(r) * row,
+                            row / order.size(), order)));
+                      }
+                      return {};
+                    }});
+  }
+  bool tiled_as_written() const {
+    return config_.delta_net.tiled == family_.gguf_tiled_delta_net;
   }
 
   void AddLayer(const LayerWeights& w, int i) {
@@ -203,6 +283,8 @@ class Exporter {
         })
                  : RowOrder(Same);
     AddNorm(Role::kAttentionNorm, i, w.attention_norm);
+    if (!w.short_conv.in.empty()) AddShortConv(w.short_conv, i);
+    if (!w.delta_net.out.empty()) AddDeltaNet(w.delta_net, i);
     AddLinear(Role::kQ, i, w.q, rotated);
     AddLinear(Role::kK, i, w.k, rotated);
     AddLinear(Role::kV, i, w.v);
@@ -246,6 +328,7 @@ class Exporter {
 
   const LoadedModel& model_;
   const ModelConfig& config_;
+  const Family& family_;
   const NameScheme names_;
   bool permute_ = false;
   std::vector<GgufTensorSource> out_;
@@ -256,9 +339,8 @@ class Exporter {
 Result<const Family*> GgufFamilyOf(const LoadedModel& model) {
   const Family* family = FamilyNamed(model.config.architecture);
   const Family* in_gguf = family == nullptr ? nullptr
-                          // Mistral calls itself llama there.
                           : family->gguf_architecture.empty()
-                              ? FamilyNamed("llama")
+                              ? FamilyNamed(family->gguf_form)
                               : family;
   if (in_gguf == nullptr) {
     // The nearest, gpt2, computes the tanh form of GELU.

@@ -28,6 +28,7 @@ class MetadataWriter {
     HEARTH_TRY(AddScales());
     HEARTH_TRY(AddLayerKinds());
     if (config_.rope.rotary_dim > 0) HEARTH_TRY(AddRope());
+    AddOwnKeys();
     return std::move(out_);
   }
 
@@ -45,6 +46,22 @@ class MetadataWriter {
   }
   void Number(const char* key, double value) {
     Add(prefix_ + key, static_cast<float>(value));
+  }
+
+  // What one family alone has keys for.
+  void AddOwnKeys() {
+    if (family_.write_gguf == nullptr) return;
+    const auto key = [this](const char* name) { return prefix_ + name; };
+    family_.write_gguf(
+        config_,
+        {.size = [this](const char* name,
+                        std::int64_t value) { Size(name, value); },
+         .number = [this](const char* name,
+                          double value) { Number(name, value); },
+         .sizes =
+             [this, key](const char* name, std::vector<std::int32_t> values) {
+               Add(key(name), std::move(values));
+             }});
   }
 
   // A name that a GGUF has is carried as it is, in the place where every GGUF
@@ -67,7 +84,10 @@ class MetadataWriter {
     Size("feed_forward_length", c.d_mlp);
     Size("vocab_size", c.vocab_size);
     Size("attention.head_count", c.n_heads);
-    Size("attention.head_count_kv", c.n_kv_heads);
+    // Else the family writes a list of all layers'.
+    if (!Reads("attention.head_count_kv")) {
+      Size("attention.head_count_kv", c.n_kv_heads);
+    }
     Size("attention.key_length", c.head_dim);
     Size("attention.value_length", c.head_dim);
     Number(c.norm == NormKind::kRmsNorm ? "attention.layer_norm_rms_epsilon"
@@ -137,7 +157,9 @@ class MetadataWriter {
     }
     for (int i = 0; i < config_.n_layers; ++i) {
       const int interval = family_.gguf_no_rope_interval;
-      const bool plain = interval > 0 && (i + 1) % interval == 0;
+      const bool plain = (interval > 0 && (i + 1) % interval == 0) ||
+                         (family_.gguf_no_rope_without_window && window > 0 &&
+                          config_.KindOf(i).window == 0);
       if ((config_.KindOf(i).rope == RopeUse::kNone) != plain) {
         return Unsupported("the layers without rotation");
       }
@@ -160,7 +182,7 @@ class MetadataWriter {
     const RopeScaling& s = config_.rope.scaling;
     Size("rope.dimension_count", config_.rope.rotary_dim);
     Number("rope.freq_base", s.base);
-    if (config_.local_rope.rotary_dim > 0) {
+    if (config_.local_rope.rotary_dim > 0 && !family_.gguf_windows_unscaled) {
       if (config_.local_rope.scaling.kind != RopeScalingKind::kNone) {
         return Unsupported("a scaling of the local rotary frequencies");
       }
@@ -203,7 +225,10 @@ class MetadataWriter {
     Number("rope.scaling.yarn_beta_slow", s.beta_slow);
     const double own = YarnAttentionFactor(s.factor);
     const double factor = static_cast<double>(config_.rope.cos_sin_factor);
-    if (std::abs(factor - own) > 1e-6) {
+    constexpr char kLogMultiplier[] = "rope.scaling.yarn_log_multiplier";
+    if (std::abs(factor - 1) < 1e-6 && Reads(kLogMultiplier)) {
+      Number(kLogMultiplier, 1);
+    } else if (std::abs(factor - own) > 1e-6) {
       Number("rope.scaling.attn_factor", factor / own);
     }
     return {};

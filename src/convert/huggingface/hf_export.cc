@@ -1,9 +1,11 @@
 #include "convert/huggingface/hf_export.h"
 
+#include <cmath>
 #include <functional>
 #include <utility>
 #include <vector>
 
+#include "convert/delta_net_rows.h"
 #include "convert/linear_rows.h"
 #include "convert/stream_writer.h"
 
@@ -59,6 +61,7 @@ class TensorList {
   TensorList(const LoadedModel& model, const HfDescription& description)
       : model_(model),
         c_(model.config),
+        family_(*description.family),
         names_(description.family->hf_names),
         plan_(description.plan) {}
 
@@ -156,7 +159,7 @@ class TensorList {
 
   void Attention(const LayerWeights& w, int i) {
     auto [q, k, v] = RowsOfQkv(w, c_);
-    if (c_.rope.interleaved) {
+    if (c_.rope.interleaved && !family_.hf_interleaved) {
       q = HalfSplitRows(std::move(q), c_.head_dim, c_.rope.rotary_dim);
       k = HalfSplitRows(std::move(k), c_.head_dim, c_.rope.rotary_dim);
     }
@@ -207,11 +210,88 @@ class TensorList {
     }
     Experts(Role::kExpertDown, i,
             each([](const MlpWeights& e) { return WholeRows(e.down); }));
+    if (c_.d_shared_expert == 0) return;
+    Layer(Role::kSharedGate, i, WholeRows(w.shared_expert.gate));
+    Layer(Role::kSharedUp, i, WholeRows(w.shared_expert.up));
+    Layer(Role::kSharedDown, i, WholeRows(w.shared_expert.down));
+    Layer(Role::kSharedExpertGate, i, WholeRows(w.shared_expert_gate));
+  }
+
+  void Taps(Role role, int i, std::vector<float> by_channel) {
+    const std::uint64_t n = by_channel.size() / U(c_.conv_taps);
+    Floats(WeightName(names_, role, i), std::move(by_channel),
+           {n, 1, U(c_.conv_taps)});
+  }
+
+  void ShortConv(const ShortConvWeights& w, int i) {
+    Layer(Role::kShortConvIn, i, WholeRows(w.in));
+    Taps(Role::kShortConvTaps, i, TapsByChannel(w.conv.taps, c_.d_model));
+    Layer(Role::kShortConvOut, i, WholeRows(w.out));
+  }
+
+  // In groups, as every file of this form has it.
+  void DeltaNet(const DeltaNetWeights& w, int i) {
+    const DeltaNetShape& shape = c_.delta_net;
+    const std::vector<int> order = ValueHeadOrder(shape, /*tiled=*/false);
+    const DeltaNetRows rows = RowsOfDeltaNet(w, shape, /*tiled=*/false);
+    if (plan_.fused_delta_net) {
+      Layer(Role::kDeltaQkvGate, i, FusedQkvGate(rows, shape));
+    } else {
+      Layer(Role::kDeltaQkv, i, rows.qkv);
+      Layer(Role::kDeltaGate, i, rows.gate);
+    }
+    if (plan_.fused_delta_rates) {
+      Layer(Role::kDeltaRateDecay, i, FusedRates(rows, shape));
+    } else {
+      Layer(Role::kDeltaRate, i, rows.rate);
+      Layer(Role::kDeltaDecay, i, rows.decay);
+    }
+    Taps(Role::kDeltaTaps, i, TapsByChannel(w.conv.taps, shape, order));
+    std::vector<float> logs = w.decay_log;
+    if (logs.empty()) {
+      for (const float x : w.decay_scale) {
+        logs.push_back(static_cast<float>(std::log(-double{x})));
+      }
+    }
+    Vector(WeightName(names_, Role::kDeltaScale, i), OfValueHeads(logs, order));
+    Vector(BiasName(names_, Role::kDeltaBias, i),
+           OfValueHeads(w.decay_bias, order));
+    Vector(WeightName(names_, Role::kDeltaNorm, i), w.norm);
+    ValueColumns(WeightName(names_, Role::kDeltaOut, i), WholeRows(w.out),
+                 order);
+  }
+
+  // Whose columns are value_dim for each value head.
+  void ValueColumns(std::string name, LinearRows rows, std::vector<int> order) {
+    Matrix(std::move(name), std::move(rows), false);
+    HfTensor& made = out_.back();
+    made.read = [inner = std::move(made.read), n_rows = made.shape[0],
+                 order = std::move(order)] {
+      const std::vector<std::byte> all = inner();
+      const std::size_t row = all.size() / n_rows;
+      std::vector<std::byte> out;
+      for (std::size_t at = 0; at < all.size(); at += row) {
+        const auto one =
+            OfValueColumns(all.data() + at, row / order.size(), order);
+        out.insert(out.end(), one.begin(), one.end());
+      }
+      return out;
+    };
   }
 
   void Layer(const LayerWeights& w, int i) {
     Norm(Role::kAttentionNorm, i, w.attention_norm);
-    Attention(w, i);
+    switch (c_.KindOf(i).mixer) {
+      case Mixer::kAttention:
+        Attention(w, i);
+        break;
+      case Mixer::kShortConv:
+        ShortConv(w.short_conv, i);
+        break;
+      case Mixer::kDeltaNet:
+        DeltaNet(w.delta_net, i);
+        break;
+    }
     Norm(Role::kPostAttentionNorm, i, w.post_attention_norm);
     Norm(Role::kMlpNorm, i, w.mlp_norm);
     if (c_.n_experts > 0) {
@@ -224,6 +304,7 @@ class TensorList {
 
   const LoadedModel& model_;
   const ModelConfig& c_;
+  const Family& family_;
   const NameScheme names_;
   const WeightPlan& plan_;
   Linear embedding_;

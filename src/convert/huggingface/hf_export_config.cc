@@ -167,6 +167,9 @@ const Family* FamilyFor(const ModelConfig& c) {
   if (c.architecture == "llama" && c.KindOf(0).window > 0) {
     return FamilyNamed("mistral");
   }
+  if (c.architecture == "olmo2" && c.KindOf(0).window > 0) {
+    return FamilyNamed("olmo3");
+  }
   return FamilyNamed(c.architecture);
 }
 
@@ -174,7 +177,12 @@ struct Biases {
   bool qkv, o, mlp;
 };
 Biases BiasesOf(const LoadedModel& model) {
-  const LayerWeights& w = model.weights.layers[0];
+  // The first layer that attends.
+  std::size_t i = 0;
+  while (model.config.KindOf(static_cast<int>(i)).mixer != Mixer::kAttention) {
+    ++i;
+  }
+  const LayerWeights& w = model.weights.layers[i];
   const MlpWeights& mlp = w.experts.empty() ? w.mlp : w.experts[0];
   return {!w.q.bias.empty() || !w.qkv.bias.empty(), !w.o.bias.empty(),
           !mlp.down.bias.empty()};
@@ -199,7 +207,9 @@ Json Write(const LoadedModel& model, const Family& family) {
     json["head_dim"] = c.head_dim;
     const Biases biases = BiasesOf(model);
     // Qwen 2's class has biases of q, k and v and no member that says so.
-    if (biases.qkv == biases.o) json["attention_bias"] = biases.qkv;
+    if (biases.qkv == biases.o || family.hf_bias_not_of_o) {
+      json["attention_bias"] = biases.qkv;
+    }
     if (biases.mlp && c.n_experts == 0) json["mlp_bias"] = true;
     AddRope(c, family, json);
     AddLayerTypes(c, family, json);
@@ -247,6 +257,7 @@ std::string Difference(const ModelConfig& model, const ModelConfig& read) {
   // Everything else: as identities, but for what is said in another way.
   ModelConfig a = model;
   a.architecture = read.architecture;
+  a.delta_net.tiled = read.delta_net.tiled;
   a.rope = read.rope;
   a.local_rope = read.local_rope;
   return ModelId(a, {}) == ModelId(read, {}) ? "" : "the forward pass";

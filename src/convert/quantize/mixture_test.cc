@@ -96,7 +96,11 @@ TEST(Mixture, RowsThatDoNotFitFallBack) {
   EXPECT_EQ(FormatForWidth(DType::kF16, 172), DType::kF16);
 }
 
-TEST(Mixture, VectorsPositionsAndRoutersStay) {
+TEST(Mixture, VectorsPositionsRoutersAndTapsStay) {
+  EXPECT_FALSE(IsQuantised("blk.0.ffn_gate_inp_shexp.weight", 2));
+  EXPECT_FALSE(IsQuantised("blk.0.ssm_conv1d.weight", 2));
+  EXPECT_FALSE(IsQuantised("blk.0.shortconv.conv.weight", 2));
+  EXPECT_TRUE(IsQuantised("blk.0.shortconv.in_proj.weight", 2));
   EXPECT_TRUE(IsQuantised("blk.0.attn_q.weight", 2));
   EXPECT_TRUE(IsQuantised("blk.0.ffn_down_exps.weight", 3));
   EXPECT_FALSE(IsQuantised("blk.0.attn_norm.weight", 1));

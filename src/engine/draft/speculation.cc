@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "cache/sequence_states.h"
 #include "model/forward.h"
 
 namespace hearth {
@@ -15,9 +16,12 @@ constexpr int kPauseMax = 32;
 
 // Tokens behind the next one that may be appended and dropped again: a
 // quantised block cannot be cut, so none may be filled with guesses.
+// And states can be cut back into a short step alone.
 int TokensToRewind(const KvSequence& kv) {
-  if (!kv.quantises()) return std::numeric_limits<int>::max();
-  return kv.block_tokens() - kv.n_tokens() % kv.block_tokens() - 2;
+  const int n = kv.spec().states.empty() ? std::numeric_limits<int>::max()
+                                         : SequenceStates::kJournalTokens - 1;
+  if (!kv.quantises()) return n;
+  return std::min(n, kv.block_tokens() - kv.n_tokens() % kv.block_tokens() - 2);
 }
 
 // The token for `logits`: `draft` when it stands the test. Nothing when none

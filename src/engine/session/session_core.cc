@@ -92,7 +92,7 @@ Result<void> SessionCore::CheckPrompt(
 
 int SessionCore::Held(std::span<const std::int32_t> tokens) const {
   const int n = history_.RewindableTo(history_.CommonWith(tokens));
-  if (engine_->kv.pool() == nullptr) return n;
+  if (engine_->kv.pool() == nullptr || has_states()) return n;
   const int step = engine_->kv.spec().block_tokens;
   if (n + step > static_cast<int>(tokens.size())) return n;
   const auto ids = FullBlockIds(history_.chain_root(), tokens, step);
@@ -119,7 +119,15 @@ Result<SyncReport> SessionCore::Attach(std::span<const std::int32_t> tokens,
   saves_.NoteRewound(n_common);
   if (n_have > 0) report.reuse_tier = "memory";
   const int n_found = found.match.n_tokens;
-  if (std::max(n_found, Held(tokens)) > n_have) {
+  if (has_states()) {
+    // Blocks of other sequences would need the states behind them.
+    if (n_have < n_common || n_common == 0) {
+      report.miss_reason =
+          "the model carries a state from token to token; the session knows it "
+          "at token " +
+          std::to_string(n_have) + ", and the prompt cache keeps none";
+    }
+  } else if (std::max(n_found, Held(tokens)) > n_have) {
     const Stopwatch clock;
     auto restored = RestoreKv(engine_->kv,
                               FullBlockIds(history_.chain_root(), tokens,
@@ -188,11 +196,15 @@ Result<void> SessionCore::Prefill(std::span<const std::int32_t> tokens,
                                     std::to_string(at) + " of " +
                                     std::to_string(n_total)};
     }
-    const int n = std::min(step_tokens, n_total - at);
+    int n = std::min(step_tokens, n_total - at);
+    // The last token, which every prompt computes, has a step of its own, so
+    // that the state in front of it is there when the prompt comes again.
+    if (has_states() && at + n == n_total && n > 1) --n;
     HEARTH_TRY(Step(tokens.subspan(static_cast<std::size_t>(at),
                                    static_cast<std::size_t>(n)),
                     at + n == n_total ? LogitRows::kLast : LogitRows::kNone));
     at += n;
+    if (at == n_total - 1) history_.kv().KeepState();
   }
   if (progress) progress(n_total, n_total);
   return {};

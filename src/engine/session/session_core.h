@@ -109,6 +109,7 @@ class SessionCore final : private KvHolder {
   void LetGo() override;
   // Room for the history to grow to `n_tokens`, until the visit ends.
   Result<void> MakeRoom(int n_tokens, Relief relief);
+  bool has_states() const { return !engine_->kv.spec().states.empty(); }
   Result<void> CheckStep(const SessionCoreStep& step) const;
 
   const std::shared_ptr<EngineCore> engine_;

@@ -18,5 +18,15 @@ extern const Family kGpt2Family;
 extern const Family kGptOssFamily;
 extern const Family kOlmo2Family;
 extern const Family kGraniteFamily;
+extern const Family kOlmo3Family;
+extern const Family kExaone4Family;
+extern const Family kMinistral3Family;
+extern const Family kSeedOssFamily;
+extern const Family kErnie45Family;
+extern const Family kGlm4Family;
+extern const Family kLfm2Family;
+extern const Family kQwen35Family;
+extern const Family kQwen35MoeFamily;
+extern const Family kQwen3NextFamily;
 
 }  // namespace hearth

@@ -1,10 +1,8 @@
 // Gemma 3, text only: five layers with windows and a rotary base of their own,
 // then one that sees all; norms of query and key heads.
-#include "formats/describe.h"
 #include "formats/families/all.h"
 #include "formats/families/gemma.h"
 #include "formats/families/settings.h"
-#include "formats/huggingface/hf_rope.h"
 #include "formats/rope_scaling.h"
 
 namespace hearth {
@@ -25,13 +23,6 @@ void Describe(ModelConfig& config, WeightPlan& plan) {
   config.qk_norm = QkNorm::kPerHead;
 }
 
-// Layers with a window turn by the local frequencies.
-void UseLocalRope(ModelConfig& config) {
-  for (LayerKind& kind : config.layer_kinds) {
-    if (kind.window > 0) kind.rope = RopeUse::kLocal;
-  }
-}
-
 Result<void> FinishGguf(const GgufInput& in) {
   ModelConfig& c = in.config;
   HEARTH_TRY(FinishGemmaGguf(in, kLayers27b, 0, 0));
@@ -41,36 +32,13 @@ Result<void> FinishGguf(const GgufInput& in) {
   HEARTH_ASSIGN(c.local_rope.scaling.base,
                 in.file.Float(in.Key("rope.freq_base_swa"), kLocalBase));
   HEARTH_TRY(BuildRope(c.local_rope, in.file.label()));
-  UseLocalRope(c);
+  UseLocalRopeInWindows(c);
   return {};
-}
-
-Result<void> ReadRopes(const HfInput& in) {
-  ModelConfig& c = in.config;
-  c.local_rope.rotary_dim = c.rope.rotary_dim = c.head_dim;
-  const Json* parameters = JsonFind(in.json, "rope_parameters");
-  if (parameters != nullptr) {  // transformers 5
-    if (!parameters->is_object()) {
-      return {Code::kCorrupt, in.label + ": rope_parameters is no object"};
-    }
-    const Json* full = JsonFind(*parameters, "full_attention");
-    const Json* sliding = JsonFind(*parameters, "sliding_attention");
-    HEARTH_TRY(ReadHfRope(in.json, full, kBase, c.rope, in.label));
-    return ReadHfRope(in.json, sliding, kLocalBase, c.local_rope, in.label);
-  }
-  HEARTH_ASSIGN(const double base,
-                JsonNumber(in.json, "rope_theta", in.label, kBase));
-  HEARTH_ASSIGN(
-      const double local_base,
-      JsonNumber(in.json, "rope_local_base_freq", in.label, kLocalBase));
-  HEARTH_TRY(ReadHfRope(in.json, JsonFind(in.json, "rope_scaling"), base,
-                        c.rope, in.label));
-  return ReadHfRope(in.json, nullptr, local_base, c.local_rope, in.label);
 }
 
 Result<void> FinishHf(const HfInput& in) {
   HEARTH_TRY(FinishGemmaHf(in, 0, 0));
-  HEARTH_TRY(ReadRopes(in));
+  HEARTH_TRY(HfRopesByKind(in, kBase, kLocalBase));
   HEARTH_ASSIGN(const int window, HfSize(in, "sliding_window", kWindow));
   HEARTH_ASSIGN(const int old_period,
                 HfSize(in, "_sliding_window_pattern", kPeriod));
@@ -81,7 +49,7 @@ Result<void> FinishHf(const HfInput& in) {
   }
   HEARTH_TRY(HfWindows(
       in, window, [period](int layer) { return (layer + 1) % period != 0; }));
-  UseLocalRope(in.config);
+  UseLocalRopeInWindows(in.config);
   return {};
 }
 

@@ -1,29 +1,45 @@
 // OLMo 2: norms after each sublayer only, and one over all heads of q and k.
+#include "formats/families/olmo2.h"
+
 #include "formats/families/all.h"
 #include "formats/families/settings.h"
+#include "formats/rope_scaling.h"
 
 namespace hearth {
 namespace {
 
-constexpr NameScheme kHfNames = WithNames(
-    kHuggingFaceNames,
-    {{Role::kPostAttentionNorm, "model.layers.{}.post_attention_layernorm"},
-     {Role::kPostMlpNorm, "model.layers.{}.post_feedforward_layernorm"}});
+constexpr std::string_view kGgufKeys[] = {"attention.sliding_window"};
 
-void Describe(ModelConfig& config, WeightPlan&) {
-  config.norm_placement = NormPlacement::kAfter;
-  config.qk_norm = QkNorm::kWhole;
+// OLMo 3 calls itself olmo2 there, with a window.
+Result<void> FinishGguf(const GgufInput& in) {
+  ModelConfig& c = in.config;
+  HEARTH_TRY(GgufWindows(in, kOlmoWindowPeriod, 0));
+  if (c.layer_kinds.empty()) return {};
+  c.local_rope.rotary_dim = c.rope.rotary_dim;
+  c.local_rope.interleaved = c.rope.interleaved;
+  c.local_rope.scaling.base = c.rope.scaling.base;
+  HEARTH_TRY(BuildRope(c.local_rope, in.file.label()));
+  UseLocalRopeInWindows(c);
+  return {};
 }
 
 }  // namespace
+
+void DescribeOlmo2(ModelConfig& config, WeightPlan&) {
+  config.norm_placement = NormPlacement::kAfter;
+  config.qk_norm = QkNorm::kWhole;
+}
 
 constinit const Family kOlmo2Family = {
     .architecture = "olmo2",
     .gguf_architecture = "olmo2",
     .hf_class = "Olmo2ForCausalLM",
     .hf_model_type = "olmo2",
-    .hf_names = kHfNames,
-    .describe = Describe,
+    .hf_names = kOlmo2HfNames,
+    .gguf_keys = kGgufKeys,
+    .gguf_windows_unscaled = true,
+    .describe = DescribeOlmo2,
+    .finish_gguf = FinishGguf,
     .finish_hf = HfAttentionBias,
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "formats/describe.h"
+#include "formats/huggingface/hf_rope.h"
 #include "formats/narrow.h"
 
 namespace hearth {
@@ -163,6 +164,39 @@ Result<void> HfOptionalWindows(const HfInput& in) {
   }
   HEARTH_ASSIGN(const int first, HfSize(in, "max_window_layers", 28));
   return HfWindows(in, window, [first](int layer) { return layer >= first; });
+}
+
+Result<void> HfRopesByKind(const HfInput& in, double base, double local_base) {
+  ModelConfig& c = in.config;
+  c.local_rope.rotary_dim = c.rope.rotary_dim = c.head_dim;
+  const Json* parameters = JsonFind(in.json, "rope_parameters");
+  if (parameters != nullptr && !parameters->is_object()) {
+    return {Code::kCorrupt, in.label + ": rope_parameters is no object"};
+  }
+  if (parameters != nullptr &&
+      (parameters->contains("full_attention") ||
+       parameters->contains("sliding_attention") || local_base != 0)) {
+    const Json* full = JsonFind(*parameters, "full_attention");
+    const Json* sliding = JsonFind(*parameters, "sliding_attention");
+    HEARTH_TRY(ReadHfRope(in.json, full, base, c.rope, in.label));
+    return ReadHfRope(in.json, sliding, local_base != 0 ? local_base : base,
+                      c.local_rope, in.label);
+  }
+  HEARTH_ASSIGN(const double theta,
+                JsonNumber(in.json, "rope_theta", in.label, base));
+  const Json* settings =
+      parameters != nullptr ? parameters : JsonFind(in.json, "rope_scaling");
+  HEARTH_TRY(ReadHfRope(in.json, settings, theta, c.rope, in.label));
+  HEARTH_ASSIGN(const double local_theta,
+                JsonNumber(in.json, "rope_local_base_freq", in.label,
+                           local_base != 0 ? local_base : c.rope.scaling.base));
+  return ReadHfRope(in.json, nullptr, local_theta, c.local_rope, in.label);
+}
+
+void UseLocalRopeInWindows(ModelConfig& config) {
+  for (LayerKind& kind : config.layer_kinds) {
+    if (kind.window > 0) kind.rope = RopeUse::kLocal;
+  }
 }
 
 Result<void> GgufWindows(const GgufInput& in, int period, int fallback) {

@@ -55,6 +55,15 @@ Result<void> HfWindows(const HfInput& in, int window,
 // qwen's way: use_sliding_window, sliding_window, max_window_layers.
 Result<void> HfOptionalWindows(const HfInput& in);
 
+// Main and local rotation of all of a head: from the members of
+// rope_parameters that are called full_attention and sliding_attention, or else
+// from the model's own, of which the local one keeps the base alone. Bases when
+// the file has none; local_base 0: the main one's.
+Result<void> HfRopesByKind(const HfInput& in, double base,
+                           double local_base = 0);
+// Layers with a window turn by the local frequencies.
+void UseLocalRopeInWindows(ModelConfig& config);
+
 // attention.sliding_window in all layers but every `period`-th (0: in all);
 // attention.sliding_window_pattern, a number or a list of booleans, wins.
 // `fallback`: the window when the key is missing.

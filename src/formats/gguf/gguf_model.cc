@@ -54,6 +54,7 @@ class GgufModelReader {
   Result<const Family*> FindFamily();
   Result<void> AddTensors();
   Result<void> ReadShapes();
+  Result<void> ReadKvHeads();
   Result<void> RefuseOtherArithmetic(const Family& family) const;
   Result<void> ReadRope(const Family& family);
   Result<std::vector<float>> RopeFactors(const std::string& name);
@@ -65,6 +66,7 @@ class GgufModelReader {
   std::span<const GgufPartFile> others_;
   const std::string label_;
   TensorSet tensors_;
+  const Family* family_ = nullptr;
   std::string prefix_;
   ModelConfig config_;
 };
@@ -111,13 +113,41 @@ Result<void> GgufModelReader::AddTensors() {
   return {};
 }
 
+// One number, or a list of one for each layer with 0 where a layer has no
+// attention: then the family reads the list, too.
+Result<void> GgufModelReader::ReadKvHeads() {
+  constexpr char kKey[] = "attention.head_count_kv";
+  const GgufEntry* entry = file_.Find(Key(kKey));
+  const auto& read = family_->gguf_keys;
+  if (entry == nullptr || entry->type != GgufType::kArray ||
+      std::find(read.begin(), read.end(), kKey) == read.end()) {
+    HEARTH_ASSIGN(config_.n_kv_heads, Size(kKey, config_.n_heads));
+    return {};
+  }
+  HEARTH_ASSIGN(const std::vector<std::int32_t> list,
+                file_.IntArray(Key(kKey)));
+  for (const std::int32_t n : list) {
+    if (n == 0) continue;
+    if (n < 0 || (config_.n_kv_heads != 0 && config_.n_kv_heads != n)) {
+      return Unsupported("key " + Quoted(Key(kKey)) +
+                         " has layers with different numbers of KV heads, "
+                         "which is not supported");
+    }
+    config_.n_kv_heads = n;
+  }
+  return {};
+}
+
 Result<void> GgufModelReader::ReadShapes() {
   HEARTH_ASSIGN(config_.n_layers, Size("block_count"));
   HEARTH_ASSIGN(config_.d_model, Size("embedding_length"));
   HEARTH_ASSIGN(config_.n_heads, Size("attention.head_count"));
-  HEARTH_ASSIGN(config_.n_kv_heads,
-                Size("attention.head_count_kv", config_.n_heads));
-  HEARTH_ASSIGN(config_.d_mlp, Size("feed_forward_length"));
+  HEARTH_TRY(ReadKvHeads());
+  // Models of experts alone may not have it.
+  HEARTH_ASSIGN(const int d_expert, Size("expert_feed_forward_length", 0));
+  HEARTH_ASSIGN(config_.d_mlp, d_expert > 0
+                                   ? Size("feed_forward_length", d_expert)
+                                   : Size("feed_forward_length"));
   HEARTH_ASSIGN(config_.context_length, Size("context_length"));
   const int split = config_.n_heads > 0 ? config_.d_model / config_.n_heads : 0;
   if (!file_.Has(Key("attention.key_length")) && config_.n_heads > 0 &&
@@ -284,11 +314,19 @@ Result<void> GgufModelReader::ReadYarn(double attention_factor) {
   HEARTH_ASSIGN(s.beta_slow,
                 file_.Float(Key("rope.scaling.yarn_beta_slow"), 1));
   s.attention_factor = attention_factor * YarnAttentionFactor(s.factor);
+  constexpr char kLogMultiplier[] = "rope.scaling.yarn_log_multiplier";
   HEARTH_ASSIGN(const double log_multiplier,
-                file_.Float(Key("rope.scaling.yarn_log_multiplier"), 0));
+                file_.Float(Key(kLogMultiplier), 0));
+  const auto& read = family_->gguf_keys;
+  const bool reads_it =
+      std::find(read.begin(), read.end(), kLogMultiplier) != read.end();
+  if (reads_it && log_multiplier != 0) {
+    s.attention_factor /= YarnAttentionFactor(s.factor, log_multiplier);
+  }
   HEARTH_ASSIGN(const double extension,
                 file_.Float(Key("rope.scaling.yarn_ext_factor"), 1));
-  if (log_multiplier != 0 || (extension != 1 && extension != -1)) {
+  if ((log_multiplier != 0 && !reads_it) ||
+      (extension != 1 && extension != -1)) {
     return Unsupported(
         "yarn with yarn_log_multiplier or yarn_ext_factor is "
         "not supported");
@@ -320,6 +358,7 @@ Result<void> GgufModelReader::ReadTokenIds(LoadedModel& model) const {
 
 Result<LoadedModel> GgufModelReader::Run() {
   HEARTH_ASSIGN(const Family* family, FindFamily());
+  family_ = family;
   HEARTH_TRY(AddTensors());
   HEARTH_TRY(ReadShapes());
   HEARTH_TRY(RefuseOtherArithmetic(*family));

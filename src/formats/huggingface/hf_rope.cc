@@ -62,11 +62,12 @@ Result<void> ReadYarn(const Json& json, const Json& p, RopeScaling& s,
                 OriginalContext(json, p, "max_position_embeddings", label));
   HEARTH_ASSIGN(s.attention_factor,
                 JsonNumber(p, "attention_factor", label, 0));
-  for (const char* key : {"mscale", "mscale_all_dim"}) {
-    if (JsonFind(p, key) != nullptr) {
-      return Unsupported(label,
-                         std::string("yarn with ") + key + " is not supported");
-    }
+  // Together they say what cos and sin are multiplied by.
+  HEARTH_ASSIGN(const double mscale, JsonNumber(p, "mscale", label, 0));
+  HEARTH_ASSIGN(const double all, JsonNumber(p, "mscale_all_dim", label, 0));
+  if (mscale != 0 && all != 0 && s.attention_factor == 0) {
+    s.attention_factor = YarnAttentionFactor(s.factor, mscale) /
+                         YarnAttentionFactor(s.factor, all);
   }
   return {};
 }

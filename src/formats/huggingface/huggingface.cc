@@ -138,6 +138,35 @@ Result<void> CheckHead(const ModelConfig& config, const NameScheme& names,
   return {};
 }
 
+// Of a model that sees images or hears besides: the text part's tensors under
+// the names that they have alone. The others are skipped by name, and what has
+// no known name is refused as a tensor without use.
+std::string NameInTextPart(std::string_view name) {
+  for (const std::string_view prefix :
+       {"vision_tower.", "model.vision_tower.", "vision_model.", "visual.",
+        "model.visual.", "multi_modal_projector.",
+        "model.multi_modal_projector.", "audio_tower.", "model.audio_tower.",
+        "model.embed_vision.", "model.embed_audio."}) {
+    if (name.starts_with(prefix)) return "";
+  }
+  constexpr std::pair<std::string_view, std::string_view> kPrefixes[] = {
+      {"model.language_model.", "model."},
+      {"language_model.model.", "model."},
+      {"language_model.lm_head.", "lm_head."}};
+  for (const auto& [prefix, alone] : kPrefixes) {
+    if (!name.starts_with(prefix)) continue;
+    return std::string(alone).append(name.substr(prefix.size()));
+  }
+  return std::string(name);
+}
+
+Result<void> SelectTensors(const HuggingFaceConfig& hf, TensorSet& tensors) {
+  if (hf.text_part) HEARTH_TRY(tensors.Rename(NameInTextPart));
+  const std::string_view skipped = hf.family->hf_skipped_prefix;
+  if (!skipped.empty()) tensors.DropPrefix(skipped);
+  return RefuseOtherHfTensors(tensors);
+}
+
 // Checkpoints of the bare model, without its head's class, lack the first part
 // of every name: "wte.weight" instead of "transformer.wte.weight".
 NameScheme NamesOf(const Family& family, const TensorSet& tensors) {
@@ -254,9 +283,12 @@ Result<LoadedModel> LoadHuggingFace(const std::string& directory) {
   LoadedModel model;
   TensorSet tensors(directory);
   HEARTH_TRY(AddTensors(directory, model, tensors));
-  HEARTH_TRY(RefuseOtherHfTensors(tensors));
+  HEARTH_TRY(SelectTensors(hf, tensors));
   if (hf.mxfp4) HEARTH_TRY(JoinMxfp4(tensors, model));
-  const NameScheme names = NamesOf(*hf.family, tensors);
+  NameScheme names = NamesOf(*hf.family, tensors);
+  if (hf.family->adapt_hf != nullptr) {
+    hf.family->adapt_hf(tensors, hf.plan, names);
+  }
   MarkBuffers(names, hf.config.n_layers, tensors);
   HEARTH_TRY(CheckHead(hf.config, names, tensors));
   HEARTH_ASSIGN(model.weights,
@@ -269,6 +301,9 @@ Result<LoadedModel> LoadHuggingFace(const std::string& directory) {
   model.tokenizer_source = TokenizerSource::kDirectory;
   if (Exists(Join(directory, "tokenizer.json"))) {
     model.tokenizer_dir = directory;
+  }
+  if (hf.text_part) {
+    HEARTH_TRY(AddEosIds(json["text_config"], config_path, model));
   }
   HEARTH_TRY(ReadGeneration(json, config_path, directory, model));
   return model;

@@ -20,6 +20,8 @@ struct HuggingFaceConfig {
   ModelConfig config;
   WeightPlan plan;
   bool mxfp4 = false;  // experts are pairs of _blocks and _scales
+  // A part of a model that sees images or hears besides (text_config).
+  bool text_part = false;
 };
 Result<HuggingFaceConfig> ReadHuggingFaceConfig(const Json& json,
                                                 const std::string& label);

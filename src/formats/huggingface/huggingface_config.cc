@@ -133,14 +133,36 @@ Result<bool> ReadQuantization(const Json& json, const std::string& label,
                                 "of this family; use GGUF");
 }
 
+// The text part of a model that sees images or hears besides, as the
+// configuration of a model of its own; null when it is none that is known.
+Json TextPart(const Json& json) {
+  const Json* text = JsonFind(json, "text_config");
+  if (text == nullptr || !text->is_object()) return {};
+  const Json type = text->value("model_type", Json());
+  const Family* family =
+      type.is_string() ? FamilyOfHfModelType(type.get_ref<const std::string&>())
+                       : nullptr;
+  if (family == nullptr) return {};
+  Json part = *text;
+  part["architectures"] = {family->hf_class};
+  // Some say it for the whole.
+  for (const char* key : {"tie_word_embeddings", "quantization_config"}) {
+    if (!part.contains(key) && json.contains(key)) part[key] = json.at(key);
+  }
+  return part;
+}
+
 }  // namespace
 
-Result<HuggingFaceConfig> ReadHuggingFaceConfig(const Json& json,
+Result<HuggingFaceConfig> ReadHuggingFaceConfig(const Json& whole,
                                                 const std::string& label) {
-  if (!json.is_object()) {
+  if (!whole.is_object()) {
     return {Code::kCorrupt, label + ": not a JSON object"};
   }
   HuggingFaceConfig out;
+  const Json part = TextPart(whole);
+  out.text_part = !part.is_null();
+  const Json& json = out.text_part ? part : whole;
   HEARTH_ASSIGN(out.family, FindFamily(json, label));
   ModelConfig& config = out.config;
   config.architecture = std::string(out.family->architecture);
@@ -151,6 +173,7 @@ Result<HuggingFaceConfig> ReadHuggingFaceConfig(const Json& json,
   if (out.family->describe != nullptr) {
     out.family->describe(config, out.plan);
   }
+  config.rope.interleaved = out.family->hf_interleaved;
   if (!config.learned_positions && !out.family->hf_rope_per_layer) {
     HEARTH_TRY(ReadHfRopeSettings(json, config.head_dim,
                                   out.family->hf_partial_rotary, config.rope,

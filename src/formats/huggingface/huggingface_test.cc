@@ -9,6 +9,7 @@
 #include "formats/huggingface/python_json.h"
 #include "formats/loader.h"
 #include "hearth_test_paths.h"
+#include "model/identity.h"
 #include "testing/expect_refused.h"
 #include "testing/temp_dir.h"
 #include "testing/tiny_model.h"
@@ -325,6 +326,57 @@ TEST(HuggingFace, ClassesThatWriteNoTextAreNamed) {
                 Code::kUnsupported, "sees images");
   ExpectRefused(refused("[\"NewForCausalLM\"]"), Code::kUnsupported,
                 "\"NewForCausalLM\" is not supported; supported are");
+}
+
+// A model that sees images, around the tiny one.
+void WriteSeeing(const std::string& dir, const std::string& prefix,
+                 const std::vector<std::string>& others) {
+  WriteTextFile(dir + "/config.json",
+                R"({"architectures":["XForConditionalGeneration"],)"
+                R"("vision_config":{"depth":1},"tie_word_embeddings":true,)"
+                R"("text_config":)" +
+                    TinyHfConfig(SmallestSpec(),
+                                 R"(,"model_type":"llama","eos_token_id":7)") +
+                    "}");
+  std::vector<TinyTensor> tensors = LlamaTensors(false);
+  for (TinyTensor& t : tensors) t.name = prefix + t.name.substr(6);
+  for (const std::string& name : others) {
+    tensors.push_back(MakeTensor(name, {8}, 1));
+  }
+  ASSERT_TRUE(
+      WriteTinySafetensors(dir + "/model.safetensors", tensors, DType::kF32)
+          .ok());
+}
+
+TEST(HuggingFace, OfAModelThatSeesImagesTheTextPartIsRead) {
+  const auto alone =
+      LoadTiny(R"(,"tie_word_embeddings":true)", LlamaTensors(false));
+  ASSERT_TRUE(alone.ok()) << alone.error().message;
+  ThreadPool pool(1);
+  const Digest content = ContentDigest(*alone, pool);
+  for (const char* prefix :
+       {"model.language_model.", "language_model.model."}) {
+    const TempDir dir;
+    WriteSeeing(dir.path(), prefix,
+                {"model.visual.merger.norm.weight", "vision_tower.a.weight",
+                 "multi_modal_projector.b.bias"});
+    const auto model = LoadHuggingFace(dir.path());
+    ASSERT_TRUE(model.ok()) << model.error().message;
+    EXPECT_EQ(model->config.architecture, "llama");
+    EXPECT_TRUE(model->config.tied_head);
+    EXPECT_EQ(model->eos_ids, std::vector<std::int32_t>{7});
+    EXPECT_EQ(ContentDigest(*model, pool), content);
+  }
+}
+
+TEST(HuggingFace, AroundATextPartUnknownTensorsAreRefused) {
+  const TempDir dir;
+  WriteSeeing(dir.path(), "model.language_model.", {"model.ears.weight"});
+  ExpectRefused(LoadHuggingFace(dir.path()), Code::kUnsupported,
+                "model.ears.weight");
+  const TempDir twice;
+  WriteSeeing(twice.path(), "model.language_model.", {"model.norm.weight"});
+  ExpectRefused(LoadHuggingFace(twice.path()), Code::kCorrupt, "twice");
 }
 
 TEST(HuggingFace, NumbersOfPythonAreReadAndNeverUsedAsSettings) {

@@ -65,6 +65,19 @@ void SiluMul(const float* gate, const float* up, std::int64_t n, float* out) {
   });
 }
 
+void SiluRow(const float* x, std::int64_t n, float* out) {
+  ForEachVector(n, [&](std::int64_t i, int count) {
+    StoreUpTo(out + i, Silu(LoadUpTo(x + i, count)), count);
+  });
+}
+
+void SigmoidMul(const float* gate, std::int64_t n, float* x) {
+  ForEachVector(n, [&](std::int64_t i, int count) {
+    const Floats e = Exp(Sub(Splat(0.0f), LoadUpTo(gate + i, count)));
+    StoreUpTo(x + i, Div(LoadUpTo(x + i, count), Add(Splat(1.0f), e)), count);
+  });
+}
+
 void GeluErfRow(const float* x, std::int64_t n, float* out) {
   ForEachVector(n, [&](std::int64_t i, int count) {
     StoreUpTo(out + i, GeluErf(LoadUpTo(x + i, count)), count);

@@ -16,6 +16,7 @@ namespace {
 #include "kernels/generic/formats.inl"
 #include "kernels/generic/prefetch.inl"
 #include "kernels/generic/rows.inl"
+#include "kernels/generic/recurrent.inl"
 #include "kernels/generic/kv_store.inl"
 #include "kernels/generic/kv_seal.inl"
 #include "kernels/generic/kv_fold.inl"
@@ -55,11 +56,15 @@ constexpr Kernels MakeTable(std::string_view isa) {
       .layer_norm = LayerNorm,
       .add = AddTo,
       .silu_mul = SiluMul,
+      .silu = SiluRow,
+      .sigmoid_mul = SigmoidMul,
       .gelu_erf = GeluErfRow,
       .gelu_tanh = GeluTanhRow,
       .softcap = SoftcapRow,
       .all_finite = AllFinite,
       .rope = Rope,
+      .conv_row = ConvRow,
+      .delta_update = DeltaUpdate,
       .store_key = StoreKey,
       .store_value = StoreValue,
       .seal_rows = SealRows,

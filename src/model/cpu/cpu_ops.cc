@@ -8,9 +8,11 @@
 #include "base/check.h"
 #include "kernels/kernels.h"
 #include "model/cpu/attention.h"
+#include "model/cpu/delta_net.h"
 #include "model/cpu/linear.h"
 #include "model/cpu/mlp.h"
-#include "model/cpu/rope_table.h"
+#include "model/cpu/rotation.h"
+#include "model/cpu/short_conv.h"
 #include "model/cpu/weight_shapes.h"
 
 namespace hearth {
@@ -33,19 +35,23 @@ class CpuOps final : public Ops {
         layers_(PlanLayers(model)),
         shapes_(DistinctShapes(model.weights)),
         linears_(pool),
+        rotation_(model.config, pool),
         attention_(model.config, pool),
-        mlp_(model.config, linears_, pool) {}
+        mlp_(model.config, linears_, pool),
+        short_conv_(model.config, linears_, pool),
+        delta_net_(model.config, linears_, pool) {}
 
   Numerics numerics() const override { return {}; }
 
   Result<StepRows> Reserve(const StepBatch& batch) override {
     const int n = batch.n_rows();
     std::int64_t q_dim = 0, qkv_dim = 0;
-    bool sinks = false;
+    bool sinks = false, convolves = false;
     for (const LayerPlan& layer : layers_) {
       q_dim = std::max(q_dim, layer.q_dim());
       qkv_dim = std::max(qkv_dim, layer.qkv_dim());
       sinks = sinks || layer.sight.sink_tokens > 0;
+      convolves = convolves || layer.mixer == Mixer::kShortConv;
     }
     StepRows rows;
     auto make = [&, slot = 0](std::int64_t width,
@@ -58,7 +64,13 @@ class CpuOps final : public Ops {
     HEARTH_TRY(make(config_.d_model, rows.delta));
     HEARTH_TRY(make(qkv_dim, rows.qkv));
     HEARTH_TRY(make(sinks ? q_dim : 0, rows.sink_q));
+    HEARTH_TRY(make(config_.attention_gate ? q_dim : 0, rows.gate));
     HEARTH_TRY(make(q_dim, rows.attended));
+    if (config_.attention_gate) {
+      HEARTH_TRY(gated_queries_.ReserveFloats(Size(n, 2 * q_dim)));
+    }
+    if (convolves) HEARTH_TRY(short_conv_.Reserve(n));
+    HEARTH_TRY(delta_net_.Reserve(n));
     HEARTH_TRY(linears_.Reserve(shapes_, n));
     HEARTH_TRY(mlp_.Reserve(n));
     first_non_finite_.store(-1, std::memory_order_relaxed);
@@ -70,12 +82,7 @@ class CpuOps final : public Ops {
   void Begin(const StepBatch& batch) override {
     batch_ = &batch;
     TakeParts(batch);
-    if (config_.rope.rotary_dim > 0) {
-      rope_.Compute(config_.rope, batch.positions);
-    }
-    if (config_.local_rope.rotary_dim > 0) {
-      local_rope_.Compute(config_.local_rope, batch.positions);
-    }
+    rotation_.Begin(batch.positions);
   }
 
   void Embed(Rows x) override {
@@ -112,7 +119,7 @@ class CpuOps final : public Ops {
     });
   }
 
-  void Project(const LayerPlan& layer, Rows in, Rows qkv) override {
+  void Project(const LayerPlan& layer, Rows in, Rows qkv, Rows gate) override {
     const LayerWeights& w = *layer.weights;
     const float* x = Data(in);
     const std::int64_t stride = layer.qkv_dim();
@@ -122,7 +129,13 @@ class CpuOps final : public Ops {
     const auto run = [&](std::span<const LinearCall> calls) {
       linears_.Run(x, in.width, in.n, calls);
     };
-    if (!w.qkv.empty()) {
+    if (config_.attention_gate) {
+      const std::int64_t wide = 2 * layer.q_dim();
+      float* both = gated_queries_.GetFloats(Size(in.n, wide));
+      run(std::array<LinearCall, 3>{
+          {{&w.q, both, wide}, {&w.k, k, stride}, {&w.v, v, stride}}});
+      SplitGates(layer, both, qkv, gate);
+    } else if (!w.qkv.empty()) {
       run(std::array<LinearCall, 1>{{{&w.qkv, q, stride}}});
     } else if (w.k.empty()) {
       run(std::array<LinearCall, 1>{{{&w.q, q, stride}}});
@@ -153,17 +166,7 @@ class CpuOps final : public Ops {
   }
 
   void Rotate(const LayerPlan& layer, Rows qkv, Rows sink_q) override {
-    if (!Rotates(layer)) return;
-    const bool local = layer.rope == RopeUse::kLocal;
-    const RopeConfig& rope = RopeOf(layer);
-    float* q = Data(qkv);
-    if (SinksAreElsewhere(layer)) RotateSinkQueries(layer, rope, q, sink_q);
-    const RopeTable& table = local ? local_rope_ : rope_;
-    const std::int64_t n_rotated =
-        layer.q_dim() + (layer.owns_kv ? layer.kv_dim() : 0);
-    pool_.ParallelFor(qkv.n, [&](std::int64_t t, int) {
-      RotateHeads(layer, rope, table, t, q + t * layer.qkv_dim(), n_rotated);
-    });
+    rotation_.Run(layer, qkv.n, Data(qkv), Data(sink_q));
   }
 
   void WriteKv(const LayerPlan& layer, Rows qkv) override {
@@ -193,13 +196,31 @@ class CpuOps final : public Ops {
   void Attend(const LayerPlan& layer, Rows qkv, Rows sink_q,
               Rows out) override {
     const QueryRows q{Data(qkv), layer.qkv_dim()};
-    const bool apart = Rotates(layer) && SinksAreElsewhere(layer);
+    const bool apart = rotation_.TurnsSinkQueries(layer);
     attention_.Run(
         {.layer = layer,
          .parts = parts_,
          .q = q,
          .q_sink = apart ? QueryRows{Data(sink_q), layer.q_dim()} : q,
          .out = Data(out)});
+  }
+
+  void Gate(const LayerPlan& layer, Rows gate, Rows attended) override {
+    if (!config_.attention_gate) return;
+    const std::int64_t n = layer.q_dim();
+    const float* from = Data(gate);
+    float* to = Data(attended);
+    pool_.ParallelFor(attended.n, [&](std::int64_t t, int) {
+      kernels_.sigmoid_mul(from + t * n, n, to + t * n);
+    });
+  }
+
+  void ShortConv(const LayerPlan& layer, Rows in, Rows out) override {
+    short_conv_.Run(layer, batch_->parts, Data(in), in.n, Data(out));
+  }
+
+  void DeltaNet(const LayerPlan& layer, Rows in, Rows out) override {
+    delta_net_.Run(layer, batch_->parts, Data(in), in.n, Data(out));
   }
 
   void Multiply(const Linear& linear, Rows in, Rows out) override {
@@ -296,45 +317,18 @@ class CpuOps final : public Ops {
     }
   }
 
-  const RopeConfig& RopeOf(const LayerPlan& layer) const {
-    return layer.rope == RopeUse::kLocal ? config_.local_rope : config_.rope;
-  }
-  bool Rotates(const LayerPlan& layer) const {
-    return layer.rope != RopeUse::kNone && RopeOf(layer).rotary_dim > 0;
-  }
-
-  // Whether a row's queries meet the sink tokens at another position than its
-  // own. While no token is out of sight, none do.
-  bool SinksAreElsewhere(const LayerPlan& layer) const {
-    if (layer.sight.sink_tokens == 0) return false;
-    return std::any_of(batch_->positions.begin(), batch_->positions.end(),
-                       [&](int position) {
-                         return layer.sight.SinkPosition(position) != position;
-                       });
-  }
-
-  void RotateHeads(const LayerPlan& layer, const RopeConfig& rope,
-                   const RopeTable& table, std::int64_t t, float* heads,
-                   std::int64_t n) const {
-    for (float* head = heads; head < heads + n; head += layer.head_dim) {
-      kernels_.rope(head, rope.rotary_dim, table.cos(t), table.sin(t),
-                    rope.interleaved);
-    }
-  }
-
-  // From queries that are not rotated yet.
-  void RotateSinkQueries(const LayerPlan& layer, const RopeConfig& rope,
-                         const float* q, Rows sink_q) {
-    std::vector<int> positions;
-    for (const int position : batch_->positions) {
-      positions.push_back(layer.sight.SinkPosition(position));
-    }
-    sink_rope_.Compute(rope, positions);
-    float* out = Data(sink_q);
-    pool_.ParallelFor(sink_q.n, [&](std::int64_t t, int) {
-      float* row = out + t * layer.q_dim();
-      std::copy_n(q + t * layer.qkv_dim(), layer.q_dim(), row);
-      RotateHeads(layer, rope, sink_rope_, t, row, layer.q_dim());
+  // From [queries, gates] of each head.
+  void SplitGates(const LayerPlan& layer, const float* both, Rows qkv,
+                  Rows gate) {
+    const std::int64_t d = layer.head_dim;
+    float* q = Data(qkv);
+    float* gates = Data(gate);
+    pool_.ParallelFor(qkv.n, [&](std::int64_t t, int) {
+      for (std::int64_t h = 0; h < layer.n_heads; ++h) {
+        const float* from = both + (t * layer.n_heads + h) * 2 * d;
+        std::copy_n(from, d, q + t * layer.qkv_dim() + h * d);
+        std::copy_n(from + d, d, gates + t * layer.q_dim() + h * d);
+      }
     });
   }
 
@@ -371,14 +365,17 @@ class CpuOps final : public Ops {
   std::vector<LayerPlan> layers_;
   std::vector<WeightMatrix> shapes_;
   LinearRunner linears_;
+  Rotation rotation_;
   Attention attention_;
   hearth::Mlp mlp_;
+  hearth::ShortConv short_conv_;
+  hearth::DeltaNet delta_net_;
 
   // Of the step.
   const StepBatch* batch_ = nullptr;
   std::vector<AttentionPart> parts_;
-  RopeTable rope_, local_rope_, sink_rope_;
-  std::array<AlignedBuffer, 6> buffers_;  // by Rows::slot
+  std::array<AlignedBuffer, 7> buffers_;  // by Rows::slot
+  AlignedBuffer gated_queries_;           // [n_rows][2 * q_dim]
   AlignedBuffer gathered_logits_;
   std::atomic<int> first_non_finite_ = -1;
 };

@@ -25,7 +25,9 @@ Mlp::Mlp(const ModelConfig& config, LinearRunner& linears, ThreadPool& pool)
       rows_of_(static_cast<std::size_t>(config.n_experts)) {}
 
 std::int64_t Mlp::HiddenWidth() const {
-  const int width = config_.n_experts > 0 ? config_.d_expert : config_.d_mlp;
+  const int width = config_.n_experts > 0
+                        ? std::max(config_.d_expert, config_.d_shared_expert)
+                        : config_.d_mlp;
   return IsGated(config_.mlp) ? 2 * std::int64_t{width} : width;
 }
 
@@ -155,6 +157,26 @@ void Mlp::RunExperts(const LayerWeights& layer, const float* x, int n_rows,
       }
     });
   }
+  if (config_.d_shared_expert > 0) AddSharedExpert(layer, x, n_rows, out);
+}
+
+// Behind the others, so that a row's sum has one order.
+void Mlp::AddSharedExpert(const LayerWeights& layer, const float* x, int n_rows,
+                          float* out) {
+  const std::int64_t d = config_.d_model;
+  float* result = expert_out_.GetFloats(Size(n_rows, d));
+  RunDense(layer.shared_expert, config_.d_shared_expert, x, n_rows, result);
+  float* gates = scores_.GetFloats(Size(n_rows, 1));
+  linears_.Run(
+      x, d, n_rows,
+      std::array<LinearCall, 1>{{{&layer.shared_expert_gate, gates, 1}}});
+  pool_.ParallelFor(n_rows, [&](std::int64_t r, int) {
+    // In double, as the router's weights.
+    const auto weight =
+        static_cast<float>(1 / (1 + std::exp(-double{gates[r]})));
+    float* row = out + r * d;
+    for (std::int64_t k = 0; k < d; ++k) row[k] += weight * result[r * d + k];
+  });
 }
 
 void ChooseExperts(const float* scores, int n_experts, int n_used,

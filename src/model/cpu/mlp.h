@@ -39,6 +39,8 @@ class Mlp {
   void Activate(std::int64_t width, float* gate, float* up) const;
   void RunExperts(const LayerWeights& layer, const float* x, int n_rows,
                   float* out);
+  void AddSharedExpert(const LayerWeights& layer, const float* x, int n_rows,
+                       float* out);
   void Route(const LayerWeights& layer, const float* x, int n_rows);
 
   // Floats of a row of hidden_.

@@ -23,10 +23,18 @@ std::vector<WeightMatrix> DistinctShapes(const Weights& weights) {
   };
   for (const LayerWeights& layer : weights.layers) {
     for (const Linear* linear :
-         {&layer.q, &layer.k, &layer.v, &layer.qkv, &layer.o, &layer.router}) {
+         {&layer.q, &layer.k, &layer.v, &layer.qkv, &layer.o, &layer.router,
+          &layer.shared_expert_gate, &layer.short_conv.in,
+          &layer.short_conv.out}) {
+      add(*linear);
+    }
+    const DeltaNetWeights& net = layer.delta_net;
+    for (const Linear* linear : {&net.qkv, &net.gate, &net.qkv_gate, &net.rate,
+                                 &net.decay, &net.rate_decay, &net.out}) {
       add(*linear);
     }
     add_mlp(layer.mlp);
+    add_mlp(layer.shared_expert);
     for (const MlpWeights& expert : layer.experts) add_mlp(expert);
   }
   add(weights.head);

@@ -49,6 +49,10 @@ constexpr std::array kLlama3 = {kCl100kText};
 constexpr std::array kQwen2 = {kCl100kDigitText};
 constexpr std::array kO200k = {kO200kText};
 constexpr std::array kTekken = {kTekkenText};
+constexpr std::array kQwen35 = {kQwen35Text};
+// As cl100k, but line ends are never behind other characters.
+constexpr std::array kSeedCoder = {Pattern(
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+)")};
 constexpr std::array kDeepSeekLlm = {Pattern("[\\r\\n]"),
                                      kDeepSeekLlmLetters,
                                      kDeepSeekLlmMarks,
@@ -92,6 +96,9 @@ constexpr Entry kTable[] = {
     {"kormo", kQwen2},
     {"stablelm2", kQwen2},
     {"hunyuan", kQwen2},
+    {"solar-open", kQwen2},
+    {"qwen35", kQwen35},
+    {"seed-coder", kSeedCoder},
     {"gpt-2", kGpt2},
     {"phi-2", kGpt2},
     {"mpt", kGpt2},
@@ -122,9 +129,11 @@ constexpr Entry kTable[] = {
     {"deepseek-coder", kDeepSeekCoder},
     {"deepseek-v3", kDeepSeekV3},
     {"hunyuan-dense", kDeepSeekV3},
+    {"joyai-llm", kDeepSeekV3},
     {"gpt-4o", kO200k},
     {"o200k", kO200k},
     {"llama4", kO200k},
+    {"minimax-m2", kO200k},
     {"tekken", kTekken, true, true},
     {"poro-chat", kBloom},
     {"bloom", kBloom},

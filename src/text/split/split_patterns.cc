@@ -53,6 +53,7 @@ class Reader {
 
 constexpr unsigned kLetterOrNumber = kCharLetter | kCharNumber;
 constexpr unsigned kNotOther = kCharSpace | kLetterOrNumber;
+constexpr unsigned kLetterOrMark = kCharLetter | kCharMark;
 
 // The end of 's 't 're 've 'm 'll 'd at `i`, or `i`. With `fold` in any case;
 // U+017F (long s) folds to s.
@@ -130,19 +131,21 @@ std::size_t NextGpt2(const Reader& in, std::size_t start) {
 }
 
 // What cl100k and o200k share after their words: numbers, other characters
-// with the line ends (and slashes) behind them, white space.
+// with the line ends (and slashes) behind them, white space. `not_other`: bits
+// of characters that are no others.
 std::size_t NextRest(const Reader& in, std::size_t start, unsigned bits,
-                     std::size_t end, int digits, bool slash) {
+                     std::size_t end, int digits, bool slash,
+                     unsigned not_other = kNotOther) {
   if ((bits & kCharNumber) != 0) return Numbers(in, start, digits);
   std::size_t other_end = 0;
-  if ((bits & kNotOther) == 0) {
+  if ((bits & not_other) == 0) {
     other_end = end;
   } else if (in.ByteAt(start) == ' ' && end < in.size()) {
     std::size_t next_end;
-    if ((in.At(end, &next_end) & kNotOther) == 0) other_end = next_end;
+    if ((in.At(end, &next_end) & not_other) == 0) other_end = next_end;
   }
   if (other_end == 0) return SpacesOrLines(in, start);
-  std::size_t i = in.RunWithout(other_end, kNotOther);
+  std::size_t i = in.RunWithout(other_end, not_other);
   while (in.ByteAt(i) == '\r' || in.ByteAt(i) == '\n' ||
          (slash && in.ByteAt(i) == '/')) {
     ++i;
@@ -150,19 +153,22 @@ std::size_t NextRest(const Reader& in, std::size_t start, unsigned bits,
   return i;
 }
 
-std::size_t NextCl100k(const Reader& in, std::size_t start, int digits) {
+// `letters`: bits of what words are made of.
+std::size_t NextCl100k(const Reader& in, std::size_t start, int digits,
+                       unsigned letters = kCharLetter) {
   std::size_t end;
   const unsigned bits = in.At(start, &end);
-  if ((bits & kCharLetter) != 0) return in.Run(end, kCharLetter);
+  if ((bits & letters) != 0) return in.Run(end, letters);
   if ((bits & (kCharNumber | kCharNewline)) == 0 && end < in.size()) {
     const std::size_t contraction = Contraction(in, start, /*fold=*/true);
     if (contraction > start) return contraction;
     std::size_t next_end;
-    if ((in.At(end, &next_end) & kCharLetter) != 0) {
-      return in.Run(next_end, kCharLetter);
+    if ((in.At(end, &next_end) & letters) != 0) {
+      return in.Run(next_end, letters);
     }
   }
-  return NextRest(in, start, bits, end, digits, /*slash=*/false);
+  return NextRest(in, start, bits, end, digits, /*slash=*/false,
+                  kNotOther | letters);
 }
 
 // [upperish]*[lowerish]+ at `start`, as a backtracking engine finds it; 0: no.
@@ -210,6 +216,7 @@ std::optional<SplitPattern> RecognizePattern(std::string_view pattern) {
   if (pattern == kCl100kDigitText) return SplitPattern::kCl100kDigit;
   if (pattern == kO200kText) return SplitPattern::kO200k;
   if (pattern == kTekkenText) return SplitPattern::kTekken;
+  if (pattern == kQwen35Text) return SplitPattern::kQwen35;
   return std::nullopt;
 }
 
@@ -225,6 +232,8 @@ std::string_view PatternText(SplitPattern pattern) {
       return kO200kText;
     case SplitPattern::kTekken:
       return kTekkenText;
+    case SplitPattern::kQwen35:
+      return kQwen35Text;
   }
   return {};
 }
@@ -243,6 +252,8 @@ std::size_t NextPiece(SplitPattern pattern, std::string_view text,
       return NextO200k(in, start, 3, /*contractions=*/true);
     case SplitPattern::kTekken:
       return NextO200k(in, start, 1, /*contractions=*/false);
+    case SplitPattern::kQwen35:
+      return NextCl100k(in, start, 1, kLetterOrMark);
   }
   return text.size();
 }

@@ -98,12 +98,11 @@ TEST_P(ByHandEqualsRegex, ItsOwnTextIsRecognised) {
   EXPECT_EQ(RecognizePattern(PatternText(GetParam())), GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Patterns, ByHandEqualsRegex,
-                         testing::Values(SplitPattern::kGpt2,
-                                         SplitPattern::kCl100k,
-                                         SplitPattern::kCl100kDigit,
-                                         SplitPattern::kO200k,
-                                         SplitPattern::kTekken));
+INSTANTIATE_TEST_SUITE_P(
+    Patterns, ByHandEqualsRegex,
+    testing::Values(SplitPattern::kGpt2, SplitPattern::kCl100k,
+                    SplitPattern::kCl100kDigit, SplitPattern::kO200k,
+                    SplitPattern::kTekken, SplitPattern::kQwen35));
 
 TEST(SplitPatterns, WordsKeepTheSpaceBeforeThem) {
   EXPECT_EQ(ByHand(SplitPattern::kGpt2, "It's  12 o'clock"),

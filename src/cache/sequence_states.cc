@@ -1,0 +1,230 @@
+#include "cache/sequence_states.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "kernels/kernels.h"
+
+namespace hearth {
+namespace {
+
+constexpr std::size_t kAlignFloats = 16;
+
+std::size_t Padded(std::int64_t n) {
+  return (static_cast<std::size_t>(n) + kAlignFloats - 1) / kAlignFloats *
+         kAlignFloats;
+}
+
+// The last inputs behind `n_rows` more of them.
+void ReplayInputs(const StateShape& shape, const float* before,
+                  const float* journal, int n_rows, float* after) {
+  const std::int64_t n = shape.dims[0], width = shape.dims[1];
+  for (std::int64_t t = 0; t < n; ++t) {
+    const std::int64_t from = n_rows + t;
+    std::copy_n(from < n ? before + from * width : journal + (from - n) * width,
+                width, after + t * width);
+  }
+}
+
+void ReplayDeltaNet(const StateShape& shape, const float* before,
+                    const float* journal, int n_rows, float* after) {
+  const int key_dim = shape.dims[1], value_dim = shape.dims[2];
+  const std::int64_t matrix = std::int64_t{key_dim} * value_dim;
+  const std::int64_t stride = shape.journal_floats();
+  std::vector<float> unused(static_cast<std::size_t>(value_dim));
+  for (int h = 0; h < shape.dims[0]; ++h) {
+    const float* k = journal + std::int64_t{h} * (key_dim + value_dim + 2);
+    const float* v = k + key_dim;
+    ActiveKernels().delta_update(before + h * matrix, after + h * matrix,
+                                 key_dim, value_dim,
+                                 {.n = n_rows,
+                                  .q = k,
+                                  .k = k,
+                                  .qk_stride = stride,
+                                  .v = v,
+                                  .v_stride = stride,
+                                  .decay = v + value_dim,
+                                  .rate = v + value_dim + 1,
+                                  .gate_stride = stride,
+                                  .out = unused.data(),
+                                  .out_stride = 0});
+  }
+}
+
+}  // namespace
+
+SequenceStates::SequenceStates(const KvSpec& spec) : shapes_(spec.states) {
+  for (const StateShape& shape : shapes_) {
+    offsets_.push_back(n_floats_);
+    n_floats_ += Padded(shape.n_floats());
+  }
+}
+
+Result<std::shared_ptr<StateSlab>> SequenceStates::NewSlab() {
+  if (spare_ != nullptr) return std::exchange(spare_, nullptr);
+  auto slab = std::make_shared<StateSlab>();
+  HEARTH_TRY(slab->memory_.ReserveFloats(n_floats_));
+  slab->n_floats_ = n_floats_;
+  return slab;
+}
+
+std::size_t SequenceStates::JournalFloats(int n_rows) const {
+  std::size_t n = 0;
+  for (const StateShape& shape : shapes_) {
+    n += static_cast<std::size_t>(shape.journal_floats());
+  }
+  return n * static_cast<std::size_t>(n_rows);
+}
+
+Result<void> SequenceStates::Begin(int n_tokens, int n_new) {
+  if (empty()) return {};
+  HEARTH_CHECK(n_tokens == n_tokens_);
+  if (live_ == nullptr) {
+    HEARTH_ASSIGN(const std::shared_ptr<StateSlab> zeros, NewSlab());
+    std::memset(zeros->memory_.GetFloats(n_floats_), 0,
+                n_floats_ * sizeof(float));
+    live_ = zeros;
+  }
+  // What the step before started from is not needed once this one is there;
+  // unless somebody else holds it, this one is written over it.
+  if (before_.use_count() == 1 && before_ != live_ && spare_ == nullptr) {
+    spare_ =
+        std::const_pointer_cast<StateSlab>(std::exchange(before_, nullptr));
+  }
+  before_ = nullptr;
+  n_journal_ = 0;
+  HEARTH_ASSIGN(std::shared_ptr<StateSlab> next, NewSlab());
+  if (n_new > 1 && n_new <= kJournalTokens) {
+    HEARTH_ASSIGN(spare_, NewSlab());
+    n_journal_ = n_new;
+    journal_.resize(JournalFloats(n_new));
+  }
+  next_ = std::move(next);
+  n_new_ = n_new;
+  return {};
+}
+
+void SequenceStates::Commit() {
+  if (empty()) return;
+  before_ = std::move(live_);
+  n_before_ = n_tokens_;
+  live_ = std::move(next_);
+  n_tokens_ += std::exchange(n_new_, 0);
+}
+
+void SequenceStates::Abandon() {
+  if (next_ != nullptr) spare_ = std::exchange(next_, nullptr);
+  n_new_ = n_journal_ = 0;
+}
+
+const float* SequenceStates::Read(int state) const {
+  return live_->data() + offsets_[static_cast<std::size_t>(state)];
+}
+
+float* SequenceStates::Write(int state) {
+  return next_->memory_.GetFloats(n_floats_) +
+         offsets_[static_cast<std::size_t>(state)];
+}
+
+// One state's rows one behind the other.
+float* SequenceStates::Journal(int state) {
+  if (n_journal_ == 0) return nullptr;
+  std::size_t at = 0;
+  for (int i = 0; i < state; ++i) {
+    at += static_cast<std::size_t>(
+        shapes_[static_cast<std::size_t>(i)].journal_floats());
+  }
+  return journal_.data() + at * static_cast<std::size_t>(n_journal_);
+}
+
+void SequenceStates::Keep() {
+  if (empty() || n_tokens_ == 0) return;
+  if (!kept_.empty() && kept_.back().n_tokens == n_tokens_) return;
+  kept_.push_back({n_tokens_, live_});
+  if (kept_.size() <= kKeptMax) return;
+  // The older half at half the density: powers of two back from the end.
+  for (std::size_t i = kept_.size() / 2; i > 0;
+       i -= std::min<std::size_t>(2, i)) {
+    kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i) - 1);
+  }
+}
+
+int SequenceStates::RewindableTo(int n_tokens) const {
+  if (empty() || n_tokens == n_tokens_) return n_tokens;
+  if (before_ != nullptr && n_tokens >= n_before_) {
+    return n_journal_ > 0 ? n_tokens : n_before_;
+  }
+  int found = 0;
+  for (const Kept& kept : kept_) {
+    if (kept.n_tokens <= n_tokens) found = kept.n_tokens;
+  }
+  return found;
+}
+
+// Through the journal's first rows, from what the step started from.
+void SequenceStates::Replay(int n_rows, StateSlab& to) const {
+  const float* journal = journal_.data();
+  for (std::size_t i = 0; i < shapes_.size(); ++i) {
+    const StateShape& shape = shapes_[i];
+    const float* from = before_->data() + offsets_[i];
+    float* after = to.memory_.GetFloats(n_floats_) + offsets_[i];
+    switch (shape.rule) {
+      case StateRule::kLastInputs:
+        ReplayInputs(shape, from, journal, n_rows, after);
+        break;
+      case StateRule::kDeltaNet:
+        ReplayDeltaNet(shape, from, journal, n_rows, after);
+        break;
+    }
+    journal += shape.journal_floats() * n_journal_;
+  }
+}
+
+void SequenceStates::Rewind(int n_tokens) {
+  if (empty() || n_tokens == n_tokens_) return;
+  HEARTH_CHECK(RewindableTo(n_tokens) == n_tokens);
+  if (before_ != nullptr && n_tokens > n_before_) {
+    std::shared_ptr<StateSlab> cut = std::exchange(spare_, nullptr);
+    Replay(n_tokens - n_before_, *cut);
+    live_ = std::move(cut);
+  } else if (before_ != nullptr && n_tokens == n_before_) {
+    live_ = before_;
+  } else {
+    std::shared_ptr<const StateSlab> found;  // none: zeros
+    for (const Kept& kept : kept_) {
+      if (kept.n_tokens == n_tokens) found = kept.slab;
+    }
+    live_ = found;
+  }
+  n_tokens_ = n_tokens;
+  before_ = nullptr;
+  n_journal_ = 0;
+  std::erase_if(
+      kept_, [n_tokens](const Kept& kept) { return kept.n_tokens > n_tokens; });
+}
+
+SequenceStates SequenceStates::Fork() const {
+  SequenceStates fork = *this;
+  fork.before_ = nullptr;
+  fork.n_journal_ = 0;
+  fork.journal_.clear();
+  fork.next_ = fork.spare_ = nullptr;
+  return fork;
+}
+
+std::uint64_t SequenceStates::held_bytes() const {
+  std::vector<const StateSlab*> slabs = {live_.get(), before_.get(),
+                                         next_.get(), spare_.get()};
+  for (const Kept& kept : kept_) slabs.push_back(kept.slab.get());
+  std::sort(slabs.begin(), slabs.end());
+  slabs.erase(std::unique(slabs.begin(), slabs.end()), slabs.end());
+  std::uint64_t n = journal_.capacity() * sizeof(float);
+  for (const StateSlab* slab : slabs) {
+    if (slab != nullptr) n += slab->bytes();
+  }
+  return n;
+}
+
+}  // namespace hearth
