@@ -38,8 +38,7 @@ HEARTH_INLINE void DeltaStrips(const float* before, float* after, int key_dim,
       HEARTH_UNROLL
       for (int s = 0; s < kStrips; ++s) {
         const float* at = from + std::int64_t{i} * value_dim + s * kLanes;
-        recalled[s] =
-            MulAdd(key, Mul(LoadUpTo(at, count), decay), recalled[s]);
+        recalled[s] = MulAdd(key, Mul(LoadUpTo(at, count), decay), recalled[s]);
       }
     }
     HEARTH_UNROLL
