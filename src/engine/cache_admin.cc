@@ -171,6 +171,11 @@ Result<std::string> CacheImport(const CacheDir& dir, const std::string& path,
 
 Result<std::string> CacheWhy(Engine& engine, const std::string& prompt) {
   EngineCore& core = engine.core();
+  if (!core.kv.spec().states.empty()) {
+    return {Code::kUnsupported,
+            "the model carries a state from token to token, which the prompt "
+            "cache does not keep yet"};
+  }
   if (core.prompt_cache == nullptr || core.prompt_cache->directory().empty()) {
     return {Code::kInvalidArgument,
             "there is no prompt cache directory to look into"};
