@@ -151,6 +151,37 @@ TEST_P(States, OfEveryPositionThatIsKeptOneStaysNearTheEnd) {
   EXPECT_EQ(kv->RewindableTo(159), 152);
 }
 
+TEST_P(States, OfDeltaNetsAreTheReferences) {
+  auto file =
+      SafetensorsFile::Open(DirectoryOf(GetParam()) + "/states.safetensors");
+  if (!file.ok()) GTEST_SKIP() << "the reference has none";
+  const auto kv = New();
+  Follow(*kv, 160, 160);
+  ASSERT_TRUE(kv->Extend(1).ok());
+  int n_nets = 0;
+  for (const LayerPlan& layer : PlanLayers(model_)) {
+    if (layer.mixer != Mixer::kDeltaNet) continue;
+    ++n_nets;
+    const std::string name = "layer" + std::to_string(layer.index) + ".";
+    const auto matrices =
+        Values<float>(*file, (name + "recurrent_states.0").c_str());
+    const float* ours = kv->states()->Read(layer.first_state);
+    for (std::size_t i = 0; i < matrices.size(); ++i) {
+      ASSERT_NEAR(ours[i], matrices[i], 2e-4) << name << i;
+    }
+    // By channel, and one input more than is needed.
+    const auto inputs = Values<float>(*file, (name + "conv_states.0").c_str());
+    const float* last = kv->states()->Read(layer.first_state + 1);
+    const std::size_t taps = 4, n = inputs.size() / taps;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (i % taps == 0) continue;
+      ASSERT_NEAR(last[(i % taps - 1) * n + i / taps], inputs[i], 2e-4);
+    }
+  }
+  EXPECT_GT(n_nets, 0);
+  kv->Abandon();
+}
+
 INSTANTIATE_TEST_SUITE_P(All, States,
                          ::testing::Values("lfm2", "qwen3_5_long",
                                            "qwen3_5_moe", "qwen3_next"),
