@@ -11,7 +11,9 @@ constexpr std::string_view kGgufKeys[] = {"rope.scaling.yarn_log_multiplier"};
 Result<void> SetGrowth(ModelConfig& config, double beta,
                        const std::string& label) {
   if (beta == 0) return {};
-  if (!(beta > 0 && beta < 1e3) || config.rope.scaling.original_context < 1) {
+  if (!(beta > 0 && beta < 1e3) ||
+      !(config.rope.scaling.original_context >= 1 &&
+        config.rope.scaling.original_context <= 1e9)) {
     return {Code::kCorrupt,
             label +
                 ": queries that grow need a positive number and an "

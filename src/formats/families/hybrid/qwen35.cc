@@ -8,6 +8,7 @@ namespace hearth {
 namespace {
 
 constexpr int kPeriod = 4;  // every so many-th layer attends
+constexpr int kGuessersMax = 16;
 
 constexpr std::string_view kGgufKeys[] = {"expert_count",
                                           "expert_shared_count"};
@@ -24,7 +25,10 @@ bool IsNet(int layer, int period) { return (layer + 1) % period != 0; }
 // The block behind the last layer guesses the token after the next.
 Result<void> DropGuesser(const GgufInput& in) {
   HEARTH_ASSIGN(const int n, GgufSize(in, "nextn_predict_layers", 0));
-  if (n >= in.config.n_layers) return {};  // refused as a false layer count
+  if (n > kGuessersMax || n >= in.config.n_layers) {
+    return {Code::kCorrupt, in.file.label() + ": " + std::to_string(n) +
+                                " blocks that guess ahead are impossible"};
+  }
   for (int i = 0; i < n; ++i) {
     in.tensors.DropPrefix("blk." + std::to_string(--in.config.n_layers) + ".");
   }
