@@ -89,14 +89,19 @@ Result<void> FinishNextGguf(const GgufInput& in) {
   return AddGgufExperts(in);
 }
 
-void WriteGguf(const ModelConfig& config, const GgufKeyWriter& key) {
-  const DeltaNetShape& net = config.delta_net;
+// The first layer that attends, counted from 1.
+int PeriodOf(const ModelConfig& config) {
   int period = 1;
   while (period < config.n_layers &&
          config.KindOf(period - 1).mixer != Mixer::kAttention) {
     ++period;
   }
-  key.size("full_attention_interval", period);
+  return period;
+}
+
+void WriteGguf(const ModelConfig& config, const GgufKeyWriter& key) {
+  const DeltaNetShape& net = config.delta_net;
+  key.size("full_attention_interval", PeriodOf(config));
   key.size("ssm.conv_kernel", config.conv_taps);
   key.size("ssm.state_size", net.key_dim);
   key.size("ssm.group_count", net.n_key_heads);
@@ -126,6 +131,16 @@ Result<void> FinishHf(const HfInput& in) {
   }
   HEARTH_TRY(HfMixers(in, "linear_attention", Mixer::kDeltaNet,
                       [period](int layer) { return IsNet(layer, period); }));
+  const auto& kinds = c.layer_kinds;
+  for (int i = 0, n = PeriodOf(c); i < static_cast<int>(kinds.size()); ++i) {
+    const bool is_net =
+        kinds[static_cast<std::size_t>(i)].mixer == Mixer::kDeltaNet;
+    if (is_net != IsNet(i, n)) {
+      return UnsupportedSetting(in.label,
+                                "layer_types: full attention in other layers "
+                                "than every so many-th is not supported");
+    }
+  }
   DeltaNetShape& net = c.delta_net;
   HEARTH_ASSIGN(c.conv_taps, HfSize(in, "linear_conv_kernel_dim", 4));
   HEARTH_ASSIGN(net.key_dim, HfSize(in, "linear_key_head_dim", 128));
