@@ -35,6 +35,7 @@ struct RenderedPrompt {
   std::vector<int> message_ends;
   // The prompt ends inside the answer's reasoning ("<think>" was rendered).
   bool in_reasoning = false;
+  std::string stop_text = {};  // ends an answer where no token does
 };
 
 enum class ToolUse : std::uint8_t { kNone, kAuto, kRequired, kNamed };
@@ -77,9 +78,12 @@ class AnswerReader {
 
 class Dialogue {
  public:
-  // `template_path`: empty: the model's own. kNotFound when it has none.
+  // `template_path`: empty: the model's own; kNotFound when it has none.
+  // `tool_format`: how calls are written, by name (docs/tool-calls.md); empty:
+  // found from the template. kNotFound for an unknown one.
   static Result<std::unique_ptr<Dialogue>> Open(
-      Engine& engine, const std::string& template_path = {});
+      Engine& engine, const std::string& template_path = {},
+      const std::string& tool_format = {});
   virtual ~Dialogue() = default;
 
   // kInvalidArgument when the template refuses the conversation.

@@ -14,13 +14,21 @@ constexpr std::size_t kTokenBytesMax = 1024;
 
 }  // namespace
 
-TokenTrie::TokenTrie(const Tokenizer& tokenizer)
+TokenTrie::TokenTrie(const Tokenizer& tokenizer,
+                     std::span<const SpelledToken> spelled)
     : n_vocab_(tokenizer.vocab_size()) {
   std::vector<std::pair<std::string, std::int32_t>> tokens;
   for (std::int32_t id = 0; id < n_vocab_; ++id) {
-    if (tokenizer.IsSpecial(id)) continue;
-    std::string bytes = tokenizer.TokenBytes(id);
+    const auto own =
+        std::find_if(spelled.begin(), spelled.end(),
+                     [&](const SpelledToken& token) { return token.id == id; });
+    if (own == spelled.end() && tokenizer.IsSpecial(id)) continue;
+    std::string bytes =
+        own == spelled.end() ? tokenizer.TokenBytes(id) : own->bytes;
     if (bytes.empty() || bytes.size() > kTokenBytesMax) continue;
+    const bool forged = own == spelled.end() && !spelled.empty() &&
+                        bytes.find(kTokenByte) != std::string::npos;
+    if (forged) continue;
     longest_ = std::max(longest_, static_cast<int>(bytes.size()));
     tokens.emplace_back(std::move(bytes), id);
   }

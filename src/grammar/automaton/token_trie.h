@@ -5,11 +5,21 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "text/tokenizer.h"
 
 namespace hearth::grammar {
+
+// Never a byte of UTF-8.
+inline constexpr char kTokenByte = '\xFF';
+
+// A token under bytes that no text has.
+struct SpelledToken {
+  std::int32_t id;
+  std::string bytes;
+};
 
 class TokenTrie {
  public:
@@ -24,8 +34,11 @@ class TokenTrie {
   };
 
   // All tokens that stand for bytes of running text: control tokens and empty
-  // ones are left out.
-  explicit TokenTrie(const Tokenizer& tokenizer);
+  // ones are left out. Those of `spelled` stand for these bytes instead; a
+  // machine that asks for tokens by such spellings begins each with kTokenByte,
+  // and other tokens that hold this byte are left out then.
+  explicit TokenTrie(const Tokenizer& tokenizer,
+                     std::span<const SpelledToken> spelled = {});
 
   std::span<const Node> nodes() const { return nodes_; }
   std::span<const std::int32_t> TokensAt(const Node& node) const {

@@ -23,10 +23,10 @@ bool IsNameChar(char c) {
 
 class GbnfReader {
  public:
-  explicit GbnfReader(std::string_view text)
-      : scan_(text, "the grammar"), automaton_(std::make_unique<Automaton>()) {}
+  GbnfReader(std::string_view text, Automaton& automaton)
+      : scan_(text, "the grammar"), automaton_(&automaton) {}
 
-  Result<std::shared_ptr<Grammar>> Read() {
+  Result<StateId> Read() {
     SkipBlanks(/*lines=*/true);
     while (!scan_.AtEnd()) {
       HEARTH_TRY(ReadRule());
@@ -53,8 +53,7 @@ class GbnfReader {
                   " may call itself before it takes anything; write it as a "
                   "repetition, with * or +"};
     }
-    const StateId root = rules_.at("root").start;
-    return Grammar::Make(std::move(automaton_), root);
+    return rules_.at("root").start;
   }
 
  private:
@@ -257,14 +256,20 @@ class GbnfReader {
   }
 
   Scanner scan_;
-  std::unique_ptr<Automaton> automaton_;
+  Automaton* automaton_;
   std::map<std::string, Rule> rules_;
 };
 
 }  // namespace
 
+Result<StateId> CompileGbnf(std::string_view text, Automaton& automaton) {
+  return GbnfReader(text, automaton).Read();
+}
+
 Result<std::shared_ptr<Grammar>> GrammarFromGbnf(std::string_view text) {
-  return GbnfReader(text).Read();
+  auto automaton = std::make_unique<Automaton>();
+  HEARTH_ASSIGN(const StateId root, CompileGbnf(text, *automaton));
+  return Grammar::Make(std::move(automaton), root);
 }
 
 }  // namespace hearth::grammar

@@ -17,5 +17,7 @@
 namespace hearth::grammar {
 
 Result<std::shared_ptr<Grammar>> GrammarFromGbnf(std::string_view text);
+// The same as a rule of a machine that has no late states yet.
+Result<StateId> CompileGbnf(std::string_view text, Automaton& automaton);
 
 }  // namespace hearth::grammar

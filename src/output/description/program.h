@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "grammar/automaton/token_trie.h"
+
 namespace hearth::output {
 
 enum class PartKind : std::uint8_t {
@@ -72,7 +74,7 @@ struct TokenMarker {
   std::int32_t id;
   std::string spelling;
 };
-inline constexpr char kTokenByte = '\xFF';
+using grammar::kTokenByte;
 
 struct Program {
   std::string family;

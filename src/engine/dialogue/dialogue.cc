@@ -1,0 +1,221 @@
+#include "hearth/dialogue.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "engine/dialogue/message_ends.h"
+#include "engine/dialogue/opened_template.h"
+#include "engine/engine_core.h"
+#include "output/mask/answer_constraint.h"
+#include "output/reader/token_reader.h"
+
+namespace hearth {
+namespace {
+
+class DialogueImpl final : public Dialogue {
+ public:
+  DialogueImpl(std::shared_ptr<EngineCore> core, OpenedTemplate plain,
+               std::optional<OpenedTemplate> with_tools)
+      : core_(std::move(core)),
+        plain_(std::move(plain)),
+        with_tools_(std::move(with_tools)) {}
+
+  Result<RenderedPrompt> Render(const DialogueRequest& request) const override {
+    HEARTH_ASSIGN(OrderedJson messages, ReadMessages(request.messages_json));
+    OrderedJson tools;
+    if (!request.tools_json.empty()) {
+      HEARTH_ASSIGN(tools, ParseOrderedJson(request.tools_json, "tools"));
+    }
+    const bool has_tools = tools.is_array() && !tools.empty();
+    const OpenedTemplate& opened = TemplateFor(has_tools);
+    messages = FormFor(opened.traits, std::move(messages));
+    RenderOptions options = opened.source.options;
+    options.add_generation_prompt = request.add_generation_prompt;
+    // The time of day would make every prompt a new one.
+    options.now = std::chrono::floor<std::chrono::days>(LocalNow());
+    HEARTH_ASSIGN(options.kwargs, KwargsOf(request, opened));
+    const OrderedJson* given = has_tools ? &tools : nullptr;
+    RenderedPrompt prompt;
+    HEARTH_ASSIGN(prompt.text,
+                  opened.source.chat.Render(messages, given, options));
+    HEARTH_TRY(CheckTraces(opened.traits, messages, prompt.text));
+    // Templates write their own special tokens, so none are added around.
+    HEARTH_ASSIGN(prompt.ids, core_->tokenizer->Encode(
+                                  prompt.text, {.add_special = false,
+                                                .parse_special = true}));
+    const auto ends =
+        EndsOfMessages(opened, messages, given, options, prompt.text);
+    prompt.message_ends =
+        IdsUpTo(*core_->tokenizer, prompt.ids, prompt.text, ends);
+    prompt.in_reasoning =
+        output::EndsInThought(*opened.family.program, prompt.text);
+    prompt.stop_text = opened.source.stop_text;
+    return prompt;
+  }
+
+  bool Reads(std::string_view variable) const override {
+    return plain_.source.chat.Reads(variable) ||
+           TemplateFor(true).source.chat.Reads(variable);
+  }
+
+  std::string tool_format() const override {
+    return TemplateFor(true).family_name;
+  }
+
+  Result<std::unique_ptr<AnswerReader>> Reader(
+      const DialogueRequest& request, const AnswerForm& form,
+      const RenderedPrompt& prompt) const override {
+    HEARTH_ASSIGN(output::ToolSet tools, ToolsOf(request, form));
+    const OpenedTemplate& opened = TemplateFor(!request.tools_json.empty());
+    return output::MakeTokenReader(
+        opened.family.program,
+        std::make_shared<const output::ToolSet>(std::move(tools)),
+        core_->tokenizer, prompt.in_reasoning);
+  }
+
+  Result<MakeConstraint> Constraint(
+      const DialogueRequest& request, const AnswerForm& form,
+      const RenderedPrompt& prompt,
+      std::vector<std::string>& notes) const override {
+    const OpenedTemplate& opened = TemplateFor(!request.tools_json.empty());
+    HEARTH_ASSIGN(const output::ToolSet tools, ToolsOf(request, form));
+    output::AnswerRules rules;
+    rules.calls = !opened.family_name.empty();
+    rules.calls_required =
+        form.tool_use == ToolUse::kRequired || form.tool_use == ToolUse::kNamed;
+    rules.parallel = form.parallel_calls;
+    rules.strict = form.strict_tools;
+    rules.body = form.body;
+    rules.body_grammar = form.body_grammar;
+    if (rules.calls_required && !rules.calls) {
+      return {Code::kUnsupported,
+              opened.family.why_not + "; name the form of this model's calls"};
+    }
+    const bool free = (tools.tools().empty() || !rules.calls) &&
+                      !rules.calls_required && rules.body == BodyForm::kText &&
+                      form.reasoning_tokens_max < 0;
+    if (free) return MakeConstraint();
+    return output::ConstrainAnswer(
+        {.program = opened.family.program,
+         .tokenizer = core_->tokenizer,
+         .trie = TrieOf(opened),
+         .in_thought = prompt.in_reasoning,
+         .reasoning_tokens_max = form.reasoning_tokens_max},
+        tools, rules, notes);
+  }
+
+ private:
+  const OpenedTemplate& TemplateFor(bool has_tools) const {
+    return has_tools && with_tools_.has_value() ? *with_tools_ : plain_;
+  }
+
+  // Made at the first use: a vocabulary takes a while.
+  std::shared_ptr<const grammar::TokenTrie> TrieOf(
+      const OpenedTemplate& opened) const {
+    const std::scoped_lock lock(tries_mutex_);
+    auto& trie = tries_[&opened];
+    if (trie == nullptr) {
+      trie = output::TrieFor(*opened.family.program, *core_->tokenizer);
+    }
+    return trie;
+  }
+
+  static Result<OrderedJson> KwargsOf(const DialogueRequest& request,
+                                      const OpenedTemplate& opened) {
+    OrderedJson kwargs;
+    if (!request.kwargs_json.empty()) {
+      HEARTH_ASSIGN(kwargs,
+                    ParseOrderedJson(request.kwargs_json, "template kwargs"));
+      if (!kwargs.is_object() && !kwargs.is_null()) {
+        return {Code::kInvalidArgument, "template kwargs: no JSON object"};
+      }
+    }
+    // Thoughts that a template drops from earlier answers make the next prompt
+    // differ from what was computed.
+    constexpr const char* kPreserve = "preserve_thinking";
+    if (opened.source.chat.Reads(kPreserve) && !kwargs.contains(kPreserve)) {
+      kwargs[kPreserve] = true;
+    }
+    return kwargs;
+  }
+
+  // The tools that a call may name.
+  static Result<output::ToolSet> ToolsOf(const DialogueRequest& request,
+                                         const AnswerForm& form) {
+    HEARTH_ASSIGN(output::ToolSet tools,
+                  output::ToolSet::Parse(request.tools_json));
+    if (form.tool_use == ToolUse::kNone) return output::ToolSet();
+    if (!form.allowed_tools.empty()) {
+      HEARTH_TRY(tools.KeepOnly(form.allowed_tools));
+    }
+    return tools;
+  }
+
+  // Where in the prompt the leading system messages, all before the last
+  // user's message, and all messages end. Only where the template renders them
+  // alone as it does here; each costs a rendering.
+  static std::vector<std::size_t> EndsOfMessages(const OpenedTemplate& opened,
+                                                 const OrderedJson& messages,
+                                                 const OrderedJson* tools,
+                                                 RenderOptions options,
+                                                 const std::string& prompt) {
+    options.add_generation_prompt = false;
+    std::size_t n_system = 0, last_user = 0;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      if (messages[i]["role"] == "system" && n_system == i) ++n_system;
+      if (messages[i]["role"] == "user") last_user = i;
+    }
+    std::vector<std::size_t> ends;
+    for (const std::size_t n : {n_system, last_user, messages.size()}) {
+      if (n == 0) continue;
+      OrderedJson some = OrderedJson::array();
+      for (std::size_t i = 0; i < n; ++i) some.push_back(messages[i]);
+      const auto text = opened.source.chat.Render(some, tools, options);
+      if (!text.ok() || !prompt.starts_with(*text)) continue;
+      if (ends.empty() || text->size() > ends.back()) {
+        ends.push_back(text->size());
+      }
+    }
+    return ends;
+  }
+
+  std::shared_ptr<EngineCore> core_;
+  OpenedTemplate plain_;
+  std::optional<OpenedTemplate> with_tools_;  // none: the same
+  mutable std::mutex tries_mutex_;            // of what follows
+  mutable std::map<const OpenedTemplate*,
+                   std::shared_ptr<const grammar::TokenTrie>>
+      tries_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Dialogue>> Dialogue::Open(
+    Engine& engine, const std::string& template_path,
+    const std::string& tool_format) {
+  const std::shared_ptr<EngineCore>& core = engine.shared_core();
+  const auto open = [&](bool with_tools) -> Result<OpenedTemplate> {
+    auto source =
+        template_path.empty()
+            ? FindChatSource(core->model, *core->tokenizer, with_tools)
+            : ReadChatSource(template_path);
+    if (!source.ok()) return source.error();
+    return ProbeSource(std::move(*source), *core->tokenizer, tool_format);
+  };
+  HEARTH_ASSIGN(OpenedTemplate plain, open(false));
+  std::optional<OpenedTemplate> with_tools;
+  if (template_path.empty()) {
+    HEARTH_ASSIGN(OpenedTemplate other, open(true));
+    if (other.source.chat.source() != plain.source.chat.source()) {
+      with_tools = std::move(other);
+    }
+  }
+  return std::unique_ptr<Dialogue>(std::make_unique<DialogueImpl>(
+      core, std::move(plain), std::move(with_tools)));
+}
+
+}  // namespace hearth

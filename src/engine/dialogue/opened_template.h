@@ -1,0 +1,25 @@
+// A chat template with what probing it told.
+#pragma once
+
+#include <string>
+
+#include "engine/dialogue/message_form.h"
+#include "engine/text/chat_source.h"
+#include "output/probe/find_family.h"
+
+namespace hearth {
+
+struct OpenedTemplate {
+  ChatSource source;
+  TemplateTraits traits;
+  output::FoundFamily family;  // its special tokens coded
+  std::string family_name;     // of calls; empty: none
+};
+
+// `with_family`: the name of the family to take instead of the one found;
+// kNotFound when there is none of this name.
+Result<OpenedTemplate> ProbeSource(ChatSource source,
+                                   const Tokenizer& tokenizer,
+                                   const std::string& with_family);
+
+}  // namespace hearth
