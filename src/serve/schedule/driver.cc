@@ -97,6 +97,7 @@ void Driver::EndBranch(Branch& branch, const Result<GenerateReport>& result) {
     resting_.Add(std::move(branch.sequence), job.job.key_space);
   }
   branch.state = Branch::State::kOver;
+  moved_ = true;
   job.failed |= !result.ok() && !job.cancelled;
   ++job.n_over;
   ++n_freed_;
@@ -105,6 +106,7 @@ void Driver::EndBranch(Branch& branch, const Result<GenerateReport>& result) {
 
 void Driver::EndJob(JobState& job, const Error& error) {
   (error.code == Code::kCancelled ? job.cancelled : job.failed) = true;
+  moved_ = true;
   std::erase(waiting_, &job);
   std::vector<bool> told(static_cast<std::size_t>(job.job.n), false);
   for (const auto& branch : job.branches) {
@@ -162,6 +164,7 @@ void Driver::Bury() {
 }
 
 bool Driver::Step() {
+  moved_ = false;
   Admit();
   Follow();
   const bool computed = Compute();
@@ -170,7 +173,7 @@ bool Driver::Step() {
     persist_ms_ = backend_.NowMs();
     resting_.Persist();
   }
-  return computed;
+  return computed || moved_;
 }
 
 std::optional<double> Driver::WaitMs() const {

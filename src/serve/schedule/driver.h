@@ -41,8 +41,8 @@ class Driver {
   void Pause(JobId id, bool paused);
   void Matched(std::uint64_t lookup, std::unique_ptr<Found> found);
 
-  // One pass, and all that can be done without one. False: nothing could be
-  // computed.
+  // One pass, and all that can be done without one. False: nothing was done,
+  // nor will be without a call or time.
   bool Step();
   // Until Step may do more, though nothing is called before; nothing: never.
   std::optional<double> WaitMs() const;
@@ -113,6 +113,7 @@ class Driver {
   std::uint64_t n_freed_ = 0;   // times that memory may have become free
   double short_last_ = -1e300;  // when memory was missing last
   double persist_ms_ = 0;       // when unsaved ones were last tried
+  bool moved_ = false;          // somebody ended or gave way in this Step
   SchedulerView counts_;
 };
 

@@ -71,9 +71,12 @@ bool Driver::Return() {
   if (parked.empty()) return false;
   Branch& oldest = *parked.front();
   const bool calm = backend_.NowMs() - short_last_ >= options_.memory_wait_ms;
-  if (!All(IsActive).empty() && oldest.parked_at == n_freed_ && !calm) {
-    return false;
-  }
+  const bool freed = oldest.parked_at != n_freed_;
+  const Branches active = All(IsActive);
+  const bool somebody_short =
+      std::any_of(active.begin(), active.end(),
+                  [](const Branch* b) { return b->short_since >= 0; });
+  if (!active.empty() && (somebody_short || (!freed && !calm))) return false;
   short_last_ = backend_.NowMs();
   for (Branch* branch : parked) branch->parked_at = n_freed_;
   BeginMatch(oldest);
@@ -116,9 +119,9 @@ void Driver::Attach(Branch& branch, std::unique_ptr<Found> found) {
   branch.state = Branch::State::kPrefill;
   branch.passed_over = 0;
   FindLeader(branch);
-  // Whoever is behind it on the same way need not go there.
+  // Others on the same way, behind it, need not go there.
   for (Branch* other : All(IsPrefill)) {
-    if (!other->follows() && other->at < branch.at) FindLeader(*other);
+    if (!other->follows()) FindLeader(*other);
   }
   if (looked) job.report.lookup_ms += report->lookup_ms;
   if (!branch.follows()) TellStart(job, *report);
@@ -167,9 +170,12 @@ void Driver::Follow() {
                  !other->follows();
         });
     if (leader != prefills.end() && (*leader)->at < branch->follow_to) continue;
-    branch->followed.insert(branch->leader);
-    branch->follow_to = 0;
+    const bool arrived = leader != prefills.end();
+    const int wanted = std::exchange(branch->follow_to, 0);
+    const std::uint64_t followed = branch->leader;
     Attach(*branch, nullptr);
+    // It waits for nobody twice in vain (a window may have let go of it all).
+    if (arrived && branch->at < wanted) branch->followed.insert(followed);
   }
 }
 

@@ -10,6 +10,9 @@ namespace hearth::serve {
 namespace {
 
 constexpr double kRetryMs = 5;
+// With nobody else to take from, what the writer holds is waited for longer:
+// the other way out is an error.
+constexpr double kLastWaitMs = 30000;
 
 bool HoldsMemory(const Branch& b) {
   return b.state == Branch::State::kPrefill ||
@@ -23,17 +26,20 @@ int Left(const Branch& b) { return static_cast<int>(b.want.size()) - b.at; }
 
 bool Driver::Reserve(Branch& branch, int n_tokens) {
   const double now = backend_.NowMs();
-  if (now < branch.retry_ms) return false;
   auto got = branch.sequence->Reserve(n_tokens, Relief::kFree);
   if (!got.ok() && branch.short_since < 0) branch.short_since = now;
   if (!got.ok() && (now - branch.short_since >= options_.memory_wait_ms ||
                     backend_.waiting_bytes() == 0)) {
     got = branch.sequence->Reserve(n_tokens, Relief::kResting);
     if (!got.ok()) {
-      MakeWay(got.error());
-      if (!HoldsMemory(branch)) return false;  // it was its own turn
-      // What gave way may be on its way to the store first.
-      branch.short_since = now;
+      const bool last_wait = backend_.waiting_bytes() > 0 &&
+                             now - branch.short_since < kLastWaitMs;
+      if (All(HoldsMemory).size() > 1 || !last_wait) {
+        MakeWay(got.error());
+        if (!HoldsMemory(branch)) return false;  // it was its own turn
+        // What gave way may be on its way to the store first.
+        branch.short_since = now;
+      }
     }
   }
   if (got.ok()) {
@@ -79,6 +85,7 @@ void Driver::Park(Branch& branch) {
   branch.sequence->Rest();
   branch.follow_to = 0;
   branch.state = Branch::State::kParked;
+  moved_ = true;
   branch.parked_at = n_freed_;
   branch.short_since = -1;
   branch.retry_ms = 0;

@@ -44,18 +44,23 @@ PlanItem Driver::ItemOf(const Branch& branch) const {
 }
 
 bool Driver::Compute() {
-  const Branches ready = All(IsReady);
+  Branches ready = All(IsReady);
+  // Whoever was just refused memory takes nobody's place.
+  std::erase_if(ready, [now = backend_.NowMs()](const Branch* b) {
+    return now < b->retry_ms;
+  });
   if (ready.empty()) return false;
   std::vector<PlanItem> items;
   for (const Branch* branch : ready) items.push_back(ItemOf(*branch));
   const Pass pass = planner_.Plan(items);
   std::vector<Part> parts = Reserved(ready, pass);
   if (parts.empty()) return false;
-  bool some_prefill = false;
-  for (const Part& part : parts) some_prefill |= !IsDecode(*part.branch);
-  for (std::size_t i = 0; i < ready.size(); ++i) {
-    if (pass.passed_over[i] && (IsDecode(*ready[i]) || some_prefill)) {
-      ++ready[i]->passed_over;
+  // In a pass that is not as planned nobody is passed over: memory is missing.
+  int n_rows = 0;
+  for (const Part& part : parts) n_rows += static_cast<int>(part.tokens.size());
+  if (n_rows == pass.decode_rows + pass.prefill_rows) {
+    for (std::size_t i = 0; i < ready.size(); ++i) {
+      ready[i]->passed_over += pass.passed_over[i] ? 1 : 0;
     }
   }
   Run(std::move(parts));

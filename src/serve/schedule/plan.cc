@@ -111,6 +111,8 @@ void Planner::PlanPrefill(std::span<const PlanItem> items, Pass& pass) const {
     pass.prefill_rows += n;
     room -= n;
   }
+  if (pass.prefill_rows > 0) return;
+  for (const std::size_t i : order) pass.passed_over[i] = false;
 }
 
 Pass Planner::Plan(std::span<const PlanItem> items) {
@@ -127,9 +129,10 @@ void Planner::Report(int decode_rows, int prefill_rows, double ms) {
   if (ms <= 0) return;
   if (prefill_rows == 0) {
     if (decode_rows == 0) return;
-    double& known = decode_ms_[static_cast<std::size_t>(
-        std::min(decode_rows, kDecodeRowsKept))];
-    known = known == 0 ? ms : 0.75 * known + 0.25 * ms;
+    if (decode_rows <= kDecodeRowsKept) {
+      double& known = decode_ms_[static_cast<std::size_t>(decode_rows)];
+      known = known == 0 ? ms : 0.75 * known + 0.25 * ms;
+    }
     decode_rate_ = 1000 * decode_rows / ms;
     debt_ms_ -= ms;
     return;

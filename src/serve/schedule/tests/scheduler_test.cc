@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "serve/schedule/scheduler_testing.h"
+#include "serve/schedule/tests/scheduler_testing.h"
 #include "testing/model_paths.h"
 #include "testing/temp_dir.h"
 

@@ -1,0 +1,389 @@
+#include "serve/schedule/tests/fake_engine_testing.h"
+
+namespace hearth::serve {
+namespace {
+
+struct FoundBlocks final : Found {
+  std::vector<std::uint64_t> ids;
+};
+
+class FakeGeneration final : public Generation {
+ public:
+  FakeGeneration(FakeSequence& sequence, const GenerateOptions& options,
+                 Session::OnToken on_token, int guesses)
+      : sequence_(sequence),
+        options_(options),
+        on_token_(std::move(on_token)),
+        prompt_(sequence.tokens()),
+        guesses_(guesses) {}
+
+  Result<std::span<const std::int32_t>> Next(int guesses_max) override {
+    std::size_t n_right = 1;
+    if (!next_.empty()) {
+      // I1: the sequence holds the prompt, the answer, and what was proposed.
+      TokenIds want = prompt_;
+      want.insert(want.end(), answer_.begin(), answer_.end() - 1);
+      want.insert(want.end(), next_.begin(), next_.end());
+      EXPECT_EQ(sequence_.tokens(), want);
+      while (n_right < next_.size() && next_[n_right] == Ahead(0)) {
+        if (!Emit()) return Over(n_right);
+        ++n_right;
+      }
+      sequence_.Truncate(sequence_.n_tokens() -
+                         static_cast<int>(next_.size() - n_right));
+    }
+    if (options_.n_tokens_max == 0 || !Emit()) return Over(n_right);
+    next_.assign(1, answer_.back());
+    const int room =
+        options_.n_tokens_max - static_cast<int>(answer_.size()) - 1;
+    const int n = std::min({guesses_, guesses_max, room});
+    for (int i = 0; i < n; ++i) {
+      const std::int32_t right = Ahead(i);
+      next_.push_back(Mix(static_cast<std::uint64_t>(right), 5) % 3 == 0
+                          ? right + 1
+                          : right);
+    }
+    return std::span<const std::int32_t>(next_);
+  }
+  GenerateReport Finish() override {
+    GenerateReport report;
+    report.token_ids = answer_;
+    return report;
+  }
+
+ private:
+  using TokenIds = std::vector<std::int32_t>;
+  std::int32_t Ahead(int ahead) const {
+    return FakeToken(prompt_, options_.sampling.seed,
+                     static_cast<int>(answer_.size()) + ahead);
+  }
+  bool Emit() {
+    answer_.push_back(Ahead(0));
+    const bool on = on_token_({.id = answer_.back()});
+    return on && static_cast<int>(answer_.size()) < options_.n_tokens_max;
+  }
+  std::span<const std::int32_t> Over(std::size_t n_right) {
+    if (!next_.empty()) {
+      sequence_.Truncate(sequence_.n_tokens() -
+                         static_cast<int>(next_.size() - n_right));
+    }
+    return {};
+  }
+
+  FakeSequence& sequence_;
+  const GenerateOptions options_;
+  const Session::OnToken on_token_;
+  const TokenIds prompt_;
+  const int guesses_;
+  TokenIds answer_, next_;
+};
+
+}  // namespace
+
+std::int32_t FakeToken(std::span<const std::int32_t> prompt, std::uint64_t seed,
+                       int i) {
+  std::uint64_t h = Mix(seed, prompt.size());
+  h = Mix(h, static_cast<std::uint64_t>(prompt.back()));
+  return static_cast<std::int32_t>(Mix(h, static_cast<std::uint64_t>(i)) %
+                                   1000);
+}
+
+FakeBlock::FakeBlock(FakeEngine& of, std::uint64_t with_id)
+    : engine(of), id(with_id) {
+  ++engine.n_held_;
+}
+FakeBlock::~FakeBlock() {
+  if (!mapped) --engine.n_held_;
+}
+void FakeBlock::Map() {
+  if (!mapped) --engine.n_held_;
+  mapped = true;
+}
+
+FakeSequence::FakeSequence(FakeEngine& engine, std::uint64_t root)
+    : engine_(engine), root_(root) {
+  engine_.sequences_.push_back(this);
+}
+FakeSequence::~FakeSequence() {
+  Truncate(0);
+  Promise(0);
+  std::erase(engine_.sequences_, this);
+}
+
+// The id of block `n_blocks` behind the blocks before it.
+std::uint64_t FakeSequence::IdAfter(
+    std::size_t n_blocks, std::span<const std::int32_t> tokens) const {
+  const auto step = static_cast<std::size_t>(engine_.block_tokens());
+  std::uint64_t id = n_blocks == 0 ? root_ : blocks_[n_blocks - 1]->id;
+  for (const std::int32_t t : tokens.subspan(n_blocks * step, step)) {
+    id = Mix(id, static_cast<std::uint64_t>(t));
+  }
+  return id;
+}
+
+int FakeSequence::CommonWith(std::span<const std::int32_t> tokens) const {
+  return static_cast<int>(std::mismatch(tokens_.begin(), tokens_.end(),
+                                        tokens.begin(), tokens.end())
+                              .first -
+                          tokens_.begin());
+}
+
+int FakeSequence::Held(std::span<const std::int32_t> tokens) {
+  const auto step = static_cast<std::size_t>(engine_.block_tokens());
+  std::uint64_t id = root_;
+  std::size_t n = 0;
+  while ((n + 1) * step <= tokens.size()) {
+    for (const std::int32_t t : tokens.subspan(n * step, step)) {
+      id = Mix(id, static_cast<std::uint64_t>(t));
+    }
+    if (engine_.Lookup(id) == nullptr) break;
+    ++n;
+  }
+  return std::max(CommonWith(tokens), static_cast<int>(n * step));
+}
+
+Result<SyncReport> FakeSequence::Attach(std::span<const std::int32_t> tokens,
+                                        std::unique_ptr<Found> found) {
+  const auto step = static_cast<std::size_t>(engine_.block_tokens());
+  const int common = CommonWith(tokens);
+  n_handed_ = std::min(n_handed_, common);
+  Truncate(common);
+  const std::size_t n_most = (tokens.size() - 1) / step;
+  // From the last full block on, as far as others or the store have them.
+  for (std::size_t n = blocks_.size(); n < n_most; ++n) {
+    const std::uint64_t id = IdAfter(n, tokens);
+    FakeBlockPtr block = engine_.Lookup(id);
+    if (block == nullptr && found != nullptr) {
+      const auto& ids = static_cast<FoundBlocks&>(*found).ids;
+      if (n < ids.size() && ids[n] == id) {
+        block = engine_.Publish(id);
+        block->Map();
+      }
+    }
+    if (block == nullptr) break;
+    Truncate(static_cast<int>(n * step));
+    blocks_.push_back(std::move(block));
+    const auto more = tokens.subspan(n * step, step);
+    tokens_.insert(tokens_.end(), more.begin(), more.end());
+  }
+  Truncate(std::min(n_tokens(), static_cast<int>(tokens.size()) - 1));
+  resting_ = false;
+  return SyncReport{.prompt_tokens = static_cast<int>(tokens.size()),
+                    .reused_tokens = n_tokens(),
+                    .reuse_tier = "memory",
+                    .miss_reason = {},
+                    .warnings = {}};
+}
+
+int FakeSequence::BlocksMissing(int n_tokens) const {
+  const int step = engine_.block_tokens();
+  return (n_tokens + step - 1) / step - static_cast<int>(blocks_.size()) -
+         (has_tail_ ? 1 : 0);
+}
+
+void FakeSequence::Promise(int n_blocks) {
+  engine_.n_promised_ += n_blocks - promised_;
+  promised_ = n_blocks;
+}
+
+Result<void> FakeSequence::Reserve(int n_tokens, Relief relief) {
+  const int n = BlocksMissing(n_tokens);
+  engine_.sequences_.remove(this);
+  engine_.sequences_.push_back(this);
+  const int before = promised_;
+  Promise(0);
+  if (engine_.Fits(n) || engine_.Relieve(*this, n, relief)) {
+    Promise(n);
+    return {};
+  }
+  Promise(before);
+  return {Code::kResourceFull, "no memory"};
+}
+
+Result<std::unique_ptr<Generation>> FakeSequence::Begin(
+    const GenerateOptions& options, const Session::OnToken& on_token) {
+  return std::unique_ptr<Generation>(std::make_unique<FakeGeneration>(
+      *this, options, on_token, engine_.options().guesses));
+}
+
+Result<std::unique_ptr<Sequence>> FakeSequence::Fork() {
+  if (has_tail_ && !engine_.Fits(1)) {
+    return {Code::kResourceFull, "no memory for a tail"};
+  }
+  auto fork = std::make_unique<FakeSequence>(engine_, root_);
+  fork->tokens_ = tokens_;
+  fork->blocks_ = blocks_;
+  fork->old_block_ = old_block_;
+  fork->SetTail();
+  fork->resting_ = false;
+  return std::unique_ptr<Sequence>(std::move(fork));
+}
+
+bool FakeSequence::TryPersist() {
+  if (!engine_.has_store()) return true;
+  const auto step = static_cast<std::size_t>(engine_.block_tokens());
+  const auto first = static_cast<std::size_t>(n_handed_) / step;
+  if (blocks_.size() > first && !engine_.queue_.empty() &&
+      static_cast<int>(engine_.queue_.size() + blocks_.size() - first) >
+          engine_.options_.queue_blocks) {
+    return false;
+  }
+  for (std::size_t n = first; n < blocks_.size(); ++n) {
+    const double from =
+        engine_.queue_.empty() ? engine_.now_ : engine_.queue_.back().done_ms;
+    engine_.queue_.push_back({blocks_[n], from + engine_.options_.save_ms});
+  }
+  n_handed_ = n_tokens();
+  return true;
+}
+
+void FakeSequence::Rest() {
+  resting_ = true;
+  Promise(0);
+}
+
+void FakeSequence::SetTail() {
+  const auto step = static_cast<std::size_t>(engine_.block_tokens());
+  const bool has =
+      tokens_.size() > blocks_.size() * step && old_block_ == nullptr;
+  engine_.n_held_ += static_cast<int>(has) - static_cast<int>(has_tail_);
+  has_tail_ = has;
+}
+
+void FakeSequence::Truncate(int n_tokens) {
+  if (n_tokens == this->n_tokens()) return;
+  const auto step = engine_.block_tokens();
+  const auto n_full = static_cast<std::size_t>(n_tokens / step);
+  if (n_tokens % step == 0) {
+    old_block_ = nullptr;
+  } else if (n_full < blocks_.size()) {
+    old_block_ = blocks_[n_full];
+  }
+  tokens_.resize(static_cast<std::size_t>(n_tokens));
+  blocks_.resize(std::min(blocks_.size(), n_full));
+  n_handed_ = std::min(n_handed_, n_tokens);
+  SetTail();
+}
+
+void FakeSequence::Append(std::span<const std::int32_t> tokens) {
+  Promise(0);
+  old_block_ = nullptr;
+  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+  const auto step = static_cast<std::size_t>(engine_.block_tokens());
+  while ((blocks_.size() + 1) * step <= tokens_.size()) {
+    if (has_tail_) {
+      // The tail becomes the block.
+      has_tail_ = false;
+      --engine_.n_held_;
+    }
+    blocks_.push_back(engine_.Publish(IdAfter(blocks_.size(), tokens_)));
+  }
+  SetTail();
+}
+
+FakeBlockPtr FakeEngine::Publish(std::uint64_t id) {
+  if (FakeBlockPtr there = Lookup(id); there != nullptr) return there;
+  auto block = std::make_shared<FakeBlock>(*this, id);
+  index_[id] = block;
+  return block;
+}
+
+std::unique_ptr<Found> FakeEngine::Find(std::span<const std::int32_t> tokens,
+                                        int, const std::string& key_space) {
+  auto found = std::make_unique<FoundBlocks>();
+  std::uint64_t id = Mix(1, std::hash<std::string>()(key_space));
+  const auto step = static_cast<std::size_t>(block_tokens());
+  for (std::size_t n = 0; (n + 1) * step <= tokens.size(); ++n) {
+    for (const std::int32_t t : tokens.subspan(n * step, step)) {
+      id = Mix(id, static_cast<std::uint64_t>(t));
+    }
+    if (!stored_.contains(id)) break;
+    found->ids.push_back(id);
+  }
+  return found;
+}
+
+void FakeEngine::ExchangeStored() {
+  for (FakeSequence* sequence : sequences_) {
+    for (const FakeBlockPtr& block : sequence->blocks_) {
+      if (stored_.contains(block->id)) block->Map();
+    }
+  }
+}
+
+bool FakeEngine::Relieve(FakeSequence& asking, int n_blocks, Relief relief) {
+  ExchangeStored();
+  for (FakeSequence* idle : sequences_) {
+    if (Fits(n_blocks)) break;
+    if (idle == &asking || !idle->resting_) continue;
+    if (relief == Relief::kFree &&
+        (!options_.store || idle->n_handed_ < idle->n_tokens())) {
+      continue;
+    }
+    idle->Truncate(0);
+  }
+  return Fits(n_blocks);
+}
+
+Result<void> FakeEngine::Step(std::span<const SequenceStep> steps) {
+  if (on_step) on_step(steps);
+  int prefill_rows = 0, decode_rows = 0;
+  bool fails = false;
+  for (const SequenceStep& step : steps) {
+    (step.want == StepLogits::kAll ? decode_rows : prefill_rows) +=
+        static_cast<int>(step.tokens.size());
+    fails |= std::find(step.tokens.begin(), step.tokens.end(),
+                       options_.poison) != step.tokens.end();
+  }
+  Advance(options_.base_ms + decode_rows * options_.decode_row_ms +
+          prefill_rows * options_.prefill_row_ms);
+  if (fails) {
+    ++n_failed_;
+    return {Code::kIo, "a page of the model is not readable"};
+  }
+  for (const SequenceStep& step : steps) {
+    auto& sequence = static_cast<FakeSequence&>(*step.sequence);
+    if (options_.budget_blocks > 0) {
+      EXPECT_GE(sequence.promised_,
+                sequence.BlocksMissing(sequence.n_tokens() +
+                                       static_cast<int>(step.tokens.size())))
+          << "a pass is reserved whole";
+    }
+    n_computed_ += step.tokens.size();
+    sequence.Append(step.tokens);
+  }
+  return {};
+}
+
+void FakeEngine::Advance(double ms) {
+  now_ += ms;
+  while (!queue_.empty() && queue_.front().done_ms <= now_) {
+    const bool lost =
+        std::uniform_real_distribution<>()(rng_) < options_.save_fault;
+    if (!lost) stored_.insert(queue_.front().block->id);
+    queue_.pop_front();
+  }
+}
+
+TEST(FakeEngine, CountsWhatSequencesHold) {
+  FakeEngine engine({.budget_blocks = 4}, 1);
+  auto a = *engine.NewSequence("");
+  const std::vector<std::int32_t> ids(40, 3);
+  ASSERT_TRUE(a->Attach(ids, nullptr).ok());
+  ASSERT_TRUE(a->Reserve(40, Relief::kFree).ok());
+  EXPECT_EQ(engine.promised_blocks(), 3);
+  const SequenceStep step{a.get(), ids, StepLogits::kLast};
+  ASSERT_TRUE(engine.Step({&step, 1}).ok());
+  EXPECT_EQ(engine.held_blocks(), 3);
+  auto b = *engine.NewSequence("");
+  EXPECT_EQ(b->Attach(ids, nullptr)->reused_tokens, 32);
+  EXPECT_EQ(engine.held_blocks(), 3) << "full blocks are common";
+  EXPECT_FALSE(b->Reserve(80, Relief::kResting).ok());
+  ASSERT_TRUE(a->TryPersist());
+  a->Rest();
+  engine.Advance(100);
+  EXPECT_TRUE(b->Reserve(80, Relief::kFree).ok());
+  EXPECT_EQ(engine.held_blocks(), 1) << "a's tail; the rest is mapped";
+}
+
+}  // namespace hearth::serve
