@@ -141,8 +141,8 @@ function(hearth_benches)
     get_filename_component(name ${source} NAME_WE)
     add_executable(${name} ${source})
     target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src)
-    target_link_libraries(${name} PRIVATE hearth_convert hearth_flags
-                          benchmark::benchmark)
+    target_link_libraries(${name} PRIVATE hearth_convert hearth_serve
+                          hearth_flags benchmark::benchmark)
   endforeach()
   add_executable(limits ${CMAKE_SOURCE_DIR}/bench/limits.cc)
   target_include_directories(limits PRIVATE ${CMAKE_SOURCE_DIR}/src)
