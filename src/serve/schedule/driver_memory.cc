@@ -48,6 +48,7 @@ bool Driver::Reserve(Branch& branch, int n_tokens) {
   }
   short_last_ = now;
   branch.retry_ms = now + kRetryMs;
+  branch.passed_over = 0;  // it had its turn
   return false;
 }
 
