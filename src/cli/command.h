@@ -31,6 +31,7 @@ void AddCache(const Command& program, int& exit_code);
 void AddConvert(const Command& program, int& exit_code);
 void AddQuantize(const Command& program, int& exit_code);
 void AddInit(const Command& program, int& exit_code);
+void AddServe(const Command& program, int& exit_code);
 void AddBench(const Command& program, int& exit_code);
 
 }  // namespace hearth::cli

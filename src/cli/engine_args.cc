@@ -67,9 +67,10 @@ void EngineArgs::AddKv(Command& command) {
       .Default(kv_growth_);
   command.Integer("--context,--ctx-size,-c", engine.context_tokens, 1, 1 << 24,
                   "tokens of context; default: what the model was trained on");
-  command.Size("--kv-ram-budget", engine.kv_ram_budget_bytes,
-               "bytes of memory that KV may take, mapped blocks not counted "
-               "(500M, 2G); 0: no limit");
+  ram_budget_ = command.Size(
+      "--kv-ram-budget", engine.kv_ram_budget_bytes,
+      "bytes of memory that KV may take, mapped blocks not counted "
+      "(500M, 2G); 0: no limit");
   AddPromptCache(command);
 }
 

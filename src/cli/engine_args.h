@@ -32,6 +32,9 @@ class EngineArgs {
   void AddKv(Command& command);
   void AddDraft(Command& command);
 
+  // Whether the user said how much memory KV may take.
+  bool ram_budget_given() const { return ram_budget_.given(); }
+
   // Refuses what would have no effect, then checks the names and fills
   // `engine`. `why_no_cache`: what forbids a prompt cache and guesses,
   // with its option's name; empty: nothing does. kInvalidArgument.
@@ -51,7 +54,7 @@ class EngineArgs {
   std::string kv_growth_ = "in-place";
   SamplingArgs sampling_;
   bool no_prompt_cache_ = false;
-  Option draft_, draft_tokens_;
+  Option draft_, draft_tokens_, ram_budget_;
   Option cache_dir_, cache_file_, cache_budget_, remote_, remote_deadline_;
   std::vector<Option> of_cache_;      // have an effect with any prompt cache
   std::vector<Option> of_directory_;  // with one in a directory only

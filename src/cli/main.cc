@@ -21,7 +21,8 @@ constexpr Known kCommands[] = {
     {"tokenize", AddTokenize}, {"detokenize", AddDetokenize},
     {"cache", AddCache},       {"template", AddTemplate},
     {"convert", AddConvert},   {"quantize", AddQuantize},
-    {"init", AddInit},         {"bench", AddBench}};
+    {"init", AddInit},         {"bench", AddBench},
+    {"serve", AddServe}};
 
 const Known* Find(std::string_view name) {
   const auto* one =

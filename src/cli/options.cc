@@ -1,6 +1,7 @@
 #include "cli/options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "cli/numbers.h"
 #include "cli/units.h"
@@ -47,6 +48,17 @@ void Command::NeedsSub(int at_least) const {
 bool Command::HasSub() const { return !app_->get_subcommands().empty(); }
 
 void Command::Group(const std::string& title) { group_ = title; }
+
+void Command::ShowOnly(const std::vector<std::string>& names,
+                       const std::string& footer) const {
+  for (CLI::Option* option : app_->get_options()) {
+    const bool shown = std::any_of(
+        names.begin(), names.end(),
+        [option](const std::string& name) { return option->check_name(name); });
+    if (!shown) option->group("");
+  }
+  app_->footer(footer);
+}
 
 void Command::Run(int& exit_code, std::function<int()> run) const {
   app_->callback([&exit_code, run = std::move(run)] { exit_code = run(); });

@@ -56,6 +56,9 @@ class Command {
   // `title` for the options that follow, in help.
   void Group(const std::string& title);
   // `run` gives the exit code.
+  // Help shows these options alone, then `footer`; the others work as well.
+  void ShowOnly(const std::vector<std::string>& names,
+                const std::string& footer) const;
   void Run(int& exit_code, std::function<int()> run) const;
 
   Option Flag(const std::string& names, bool& target, const std::string& help);

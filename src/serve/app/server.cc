@@ -83,11 +83,12 @@ Result<void> RunningServer::Serve(std::unique_ptr<Engine> engine,
     HEARTH_ASSIGN(core_.log, RequestLog::Open(options_.log_file));
   }
   HEARTH_TRY(OpenKept(engine->options()));
-  auto dialogue = Dialogue::Open(*engine, options_.template_path);
+  auto dialogue =
+      Dialogue::Open(*engine, options_.template_path, options_.tool_format);
   if (dialogue.ok()) {
     core_.dialogue = *std::move(dialogue);
   } else if (dialogue.error().code == Code::kNotFound &&
-             options_.template_path.empty()) {
+             options_.template_path.empty() && options_.tool_format.empty()) {
     core_.no_dialogue = dialogue.error().message;
     note_(core_.no_dialogue + "; only plain completions are served");
   } else {

@@ -32,6 +32,7 @@ struct ServerOptions {
   std::string model_name = {};  // empty: by the model's file
   bool strict_model = false;
   bool journal = true;
+  std::string tool_format = {};    // how calls are written; empty: found
   std::string template_path = {};  // empty: the model's own
   bool log = true;
   std::string log_file = {};  // empty: standard error

@@ -214,6 +214,9 @@ Parsed<Prepared> Prepare(const Core& core, WireRequest& request) {
   } else {
     auto rendered = Rendered(core, request);
     if (!rendered.ok()) return rendered.error();
+    if (!rendered->stop_text.empty()) {
+      prepared.options.stop_texts.push_back(rendered->stop_text);
+    }
     if (core.journal != nullptr) {
       prepared.history =
           UseSampledIds(*core.journal, *core.dialogue, core.engine->codec(),
