@@ -12,7 +12,7 @@ namespace hearth::output {
 namespace {
 
 // Far more than a family needs; a description is not always ours.
-constexpr std::size_t kPartsMax = 2000;
+constexpr std::size_t kPartsMax = 300;
 constexpr int kDepthMax = 40;
 constexpr int kItemsMax = 20000;
 

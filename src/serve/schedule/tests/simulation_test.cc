@@ -1,37 +1,15 @@
 // Random schedules of arrivals, cancels, slow readers, save faults and budgets
 // on an engine that only counts: what must hold after every pass does. The long
 // run is scripts/simulate-schedules.
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <queue>
 
-#include "serve/schedule/driver.h"
+#include "serve/schedule/tests/driver_probe_testing.h"
 #include "serve/schedule/tests/fake_engine_testing.h"
 
 namespace hearth::serve {
-
-// Looks into the driver.
-class DriverProbe {
- public:
-  explicit DriverProbe(const Driver& driver) : driver_(driver) {}
-  template <typename F>
-  void EachBranch(const F& f) const {
-    for (const auto& [id, job] : driver_.jobs_) {
-      for (const auto& branch : job->branches) f(*branch);
-    }
-  }
-  const Branch* Of(const Sequence* sequence) const {
-    const Branch* found = nullptr;
-    EachBranch([&](const Branch& b) {
-      if (b.sequence.get() == sequence) found = &b;
-    });
-    return found;
-  }
-  int passed_over_max() const { return driver_.planner_.passed_over_max(); }
-
- private:
-  const Driver& driver_;
-};
 
 namespace {
 
