@@ -23,8 +23,10 @@ void SavePolicy::NoteRewound(int n_tokens) {
 
 void SavePolicy::BeginPrompt(int n_tokens) {
   unsaved_prompt_.reset();
-  last_save_ = std::chrono::steady_clock::now();
-  if (cache_ != nullptr && n_stored_ < n_tokens) unsaved_prompt_ = n_tokens;
+  last_save_ = now_();
+  if (cache_ == nullptr) return;
+  ForgetLostSaves();
+  if (n_stored_ < n_tokens) unsaved_prompt_ = n_tokens;
 }
 
 SavePolicy SavePolicy::Fork() const {
@@ -63,7 +65,7 @@ int SavePolicy::SavableTokens(const KvSequence& kv, int n_tokens) const {
 }
 
 void SavePolicy::SaveSealed(const History& history) {
-  const auto time = std::chrono::steady_clock::now();
+  const auto time = now_();
   if (time - last_save_ < kSaveInterval) return;
   last_save_ = time;
   ForgetLostSaves();
@@ -111,6 +113,7 @@ void SavePolicy::SavePrompt(const History& history) {
 
 bool SavePolicy::SaveAll(const History& history, bool may_wait) {
   if (cache_ == nullptr || history.n_tokens() == 0) return true;
+  ForgetLostSaves();
   if (!lacks_manifest_ && n_stored_ >= history.n_tokens()) return true;
   return Save(history, history.n_tokens(), may_wait);
 }

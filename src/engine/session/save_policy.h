@@ -19,12 +19,16 @@ namespace hearth {
 
 class SavePolicy {
  public:
+  using Clock = std::chrono::steady_clock;
+
   // All outlive the object. `cache` null: nothing is ever saved.
   SavePolicy(PromptCache* cache, const EngineOptions& options,
-             const Tokenizer& tokenizer, const SessionOptions& session)
+             const Tokenizer& tokenizer, const SessionOptions& session,
+             Clock::time_point (*now)() = &Clock::now)
       : cache_(cache),
         options_(&options),
         tokenizer_(&tokenizer),
+        now_(now),
         key_space_(session.key_space),
         saves_answers_(session.save_answers) {}
 
@@ -70,13 +74,14 @@ class SavePolicy {
   PromptCache* cache_;
   const EngineOptions* options_;
   const Tokenizer* tokenizer_;
+  Clock::time_point (*now_)();
   std::string key_space_;
   bool saves_answers_;
   std::optional<int> unsaved_prompt_;  // tokens
   int n_stored_ = 0;  // leading tokens that are stored or on their way
   bool lacks_manifest_ = false;  // blocks went to the store with none
   std::uint64_t n_lost_ = 0;     // of the cache, when n_stored_ was set
-  std::chrono::steady_clock::time_point last_save_ = {};
+  Clock::time_point last_save_ = {};
 };
 
 }  // namespace hearth
