@@ -7,10 +7,16 @@
 #include <new>
 #include <utility>
 
+#include "base/time_limit.h"
 #include "store/directory/dir_store.h"
 
 namespace hearth {
 namespace {
+
+// Full blocks among the first `n_have` tokens.
+std::size_t HeldBlocks(const KvSpec& spec, int n_have) {
+  return static_cast<std::size_t>(n_have / spec.block_tokens);
+}
 
 // Blocks written between two looks at whether the program must end.
 constexpr std::size_t kBlocksPerWrite = 32;
@@ -137,7 +143,8 @@ std::optional<std::string> PromptCache::Decline(const KvSpec& spec,
                                                 int n_have) {
   const auto n_tokens = static_cast<int>(prompt.tokens().size());
   if (!has_remote_ && n_have >= spec.block_tokens &&
-      store_->CountStored(prompt) <= n_have) {
+      store_->CountStored(prompt) <= n_have &&
+      store_->CountStored(prompt, HeldBlocks(spec, n_have)) <= n_have) {
     return "tokens " + std::to_string(n_have) + ".." +
            std::to_string(n_tokens - 1) + " are not stored";
   }
@@ -153,6 +160,22 @@ std::optional<std::string> PromptCache::Decline(const KvSpec& spec,
          "; they can be loaded always";
 }
 
+// What the caller has may reach over a block that was evicted, to others that
+// were not.
+StoreMatch PromptCache::LongestMatch(const KvSpec& spec,
+                                     const BlockChain& prompt, int n_have) {
+  StoreMatch match = store_->Lookup(prompt, spec);
+  const std::size_t n_held = HeldBlocks(spec, n_have);
+  if (static_cast<std::size_t>(match.end()) >= prompt.BeginOf(n_held)) {
+    return match;
+  }
+  StoreMatch behind = store_->Lookup(prompt, spec, n_held);
+  if (behind.n_tokens == 0) return match;
+  behind.warnings.insert(behind.warnings.begin(), match.warnings.begin(),
+                         match.warnings.end());
+  return behind;
+}
+
 StoreMatch PromptCache::Lookup(const std::string& key_space, const KvSpec& spec,
                                std::span<const std::int32_t> tokens,
                                int n_have) {
@@ -164,7 +187,7 @@ StoreMatch PromptCache::Lookup(const std::string& key_space, const KvSpec& spec,
     } else {
       const auto start = std::chrono::steady_clock::now();
       try {
-        match = store_->Lookup(prompt, spec);
+        match = LongestMatch(spec, prompt, n_have);
       } catch (const std::bad_alloc&) {
         match = {};
         match.miss_reason = "no memory to load what is stored";
@@ -342,7 +365,7 @@ std::uint64_t PromptCache::n_lost() const {
 }
 
 Result<void> PromptCache::Drain(double seconds_max) {
-  const auto start = std::chrono::steady_clock::now();
+  const TimeLimit limit(seconds_max);
   Result<void> written =
       seconds_max <= 0
           ? queue_->Drain()
@@ -352,14 +375,8 @@ Result<void> PromptCache::Drain(double seconds_max) {
                     "prompt cache not saved: " + written.error().message};
   }
   if (store_ == nullptr) return written;
-  double seconds_left = 0;
-  if (seconds_max > 0) {
-    const std::chrono::duration<double> took =
-        std::chrono::steady_clock::now() - start;
-    seconds_left = std::max(0.001, seconds_max - took.count());
-    if (queue_->giving_up()) store_->GiveUp();
-  }
-  const Result<void> sent = store_->Drain(seconds_left);
+  if (seconds_max > 0 && queue_->giving_up()) store_->GiveUp();
+  const Result<void> sent = store_->Drain(limit.Left());
   // Whoever waits no longer has no time for what else is on its way either.
   if (seconds_max > 0 && !(written.ok() && sent.ok())) store_->GiveUp();
   if (written.ok() || sent.ok()) return written.ok() ? sent : written;

@@ -48,9 +48,10 @@ class PromptCache {
     return side_files_.has_value() ? &*side_files_ : nullptr;
   }
 
-  // The longest stored prefix of `tokens`. Nothing is read when no block lies
-  // behind the first `n_have`, which the caller has, or when computing is
-  // predicted to be faster.
+  // The longest stored prefix of `tokens`, or what is stored from the last
+  // full block on of the first `n_have`, which the caller has, when that goes
+  // further. Nothing is read when no block lies behind these, or when computing
+  // is predicted to be faster.
   StoreMatch Lookup(const std::string& key_space, const KvSpec& spec,
                     std::span<const std::int32_t> tokens, int n_have);
   // `ids`, or those of a stored prompt with the same text (text_lookup.h).
@@ -121,6 +122,9 @@ class PromptCache {
   // Changes what is known of this machine's speeds, and keeps it.
   template <typename F>
   void Note(const F& change);
+
+  StoreMatch LongestMatch(const KvSpec& spec, const BlockChain& prompt,
+                          int n_have);
 
   // Blocks of `tokens` from `first` on.
   struct Batch;

@@ -14,8 +14,7 @@ FoundPrefix FindPrefix(PromptCache& cache, const std::string& key_space,
   FoundPrefix found;
   found.match = cache.Lookup(key_space, spec, tokens, n_have);
   found.tier = cache.TierOf(found.match);
-  const auto stored =
-      tokens.first(static_cast<std::size_t>(found.match.n_tokens));
+  const auto stored = tokens.first(static_cast<std::size_t>(found.match.end()));
   found.tokens.assign(stored.begin(), stored.end());
   found.lookup_ms = clock.ms();
   return found;
@@ -46,7 +45,11 @@ Result<RestoredKv> RestoreKv(const KvPlan& plan, std::span<const Digest> ids,
   KvSequence& kv = *restored.sequence;
   const auto n_shared = static_cast<std::size_t>(kv.AppendShared(ids));
   restored.n_shared_tokens = kv.n_tokens();
-  for (std::size_t i = n_shared; i < match.blocks.size(); ++i) {
+  const auto n_before =
+      static_cast<std::size_t>(match.first_token / kv.block_tokens());
+  // Whoever held what the match stands behind may have let go of it since.
+  if (n_shared < n_before) return restored;
+  for (std::size_t i = n_shared - n_before; i < match.blocks.size(); ++i) {
     StoredBlock& block = match.blocks[i];
     HEARTH_TRY(kv.AppendStored(block.payload, block.n_tokens,
                                std::move(block.owner), block.is_mapped));

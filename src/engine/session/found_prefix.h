@@ -17,11 +17,11 @@ struct FoundPrefix {
   StoreMatch match;
   const char* tier = "none";
   double lookup_ms = 0;
-  std::vector<std::int32_t> tokens;  // [match.n_tokens]
+  std::vector<std::int32_t> tokens;  // [match.end()]
 };
 
-// Nothing is read when the first `n_have` tokens, which the caller has, are all
-// that is stored. Waits for files and the network, for no forward step.
+// As PromptCache::Lookup for the first `n_have` tokens. Waits for files and the
+// network, for no forward step.
 FoundPrefix FindPrefix(PromptCache& cache, const std::string& key_space,
                        const KvSpec& spec, std::span<const std::int32_t> tokens,
                        int n_have);

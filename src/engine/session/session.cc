@@ -14,7 +14,7 @@ PrefixMatch::~PrefixMatch() = default;
 PrefixMatch::PrefixMatch(PrefixMatch&& other) noexcept = default;
 PrefixMatch& PrefixMatch::operator=(PrefixMatch&& other) noexcept = default;
 int PrefixMatch::n_tokens() const {
-  return found_ == nullptr ? 0 : found_->prefix.match.n_tokens;
+  return found_ == nullptr ? 0 : found_->prefix.match.end();
 }
 
 Session::Session(std::shared_ptr<SessionCore> core) : core_(std::move(core)) {}

@@ -118,7 +118,9 @@ Result<SyncReport> SessionCore::Attach(std::span<const std::int32_t> tokens,
   int n_have = history_.RewindableTo(n_common);
   saves_.NoteRewound(n_common);
   if (n_have > 0) report.reuse_tier = "memory";
-  const int n_found = found.match.n_tokens;
+  const int n_found = found.match.end();
+  // What stands before a match that begins later is in memory alone.
+  const int n_stored = found.match.first_token == 0 ? n_found : 0;
   if (has_states()) {
     // Blocks of other sequences would need the states behind them.
     if (n_have < n_common || n_common == 0) {
@@ -141,7 +143,7 @@ Result<SyncReport> SessionCore::Attach(std::span<const std::int32_t> tokens,
       history_.Replace(std::move(restored->sequence),
                        tokens.first(static_cast<std::size_t>(n)));
       history_.Publish();
-      saves_.NoteRestored(std::min(n, n_found));
+      saves_.NoteRestored(std::min(n, n_stored));
       n_have = n;
     }
     report.lookup_ms += clock.ms();

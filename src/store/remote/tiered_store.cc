@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/time_limit.h"
 #include "cache/kv_layout.h"
 #include "store/format/block_pieces.h"
 
@@ -149,15 +150,13 @@ void TieredStore::Keep(std::function<Result<void>()> job, std::size_t bytes) {
 }
 
 Result<void> TieredStore::Drain(double seconds_max) {
-  const auto start = std::chrono::steady_clock::now();
   if (seconds_max <= 0) {
     keeping_.Wait();
     return remote_.Drain(0);
   }
+  const TimeLimit limit(seconds_max);
   (void)keeping_.DrainFor(std::chrono::duration<double>(seconds_max));
-  const std::chrono::duration<double> took =
-      std::chrono::steady_clock::now() - start;
-  return remote_.Drain(std::max(0.001, seconds_max - took.count()));
+  return remote_.Drain(limit.Left());
 }
 
 void TieredStore::GiveUp() {
