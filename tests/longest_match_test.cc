@@ -102,10 +102,12 @@ TEST_F(LongestMatch, IsWhatMemoryAndDiskHaveTogether) {
     EXPECT_GE(report->reused_tokens, at_least) << report->miss_reason;
     EXPECT_LE(report->reused_tokens, at_most);
     EXPECT_TRUE(report->warnings.empty());
-    // What was missing is written again for those who come later.
+    // What was missing is written again for those who come later; a few tokens
+    // of a tail may wait for the next save.
     ASSERT_TRUE(session->Generate({.n_tokens_max = 1}, nullptr).ok());
     ASSERT_TRUE(engine->DrainSaves().ok());
-    EXPECT_EQ(Search(prompt, 0).first, static_cast<int>(prompt.size()) - 1);
+    const auto n = static_cast<int>(prompt.size());
+    EXPECT_GE(Search(prompt, 0).first, std::min(n / kBlock * kBlock, n - 1));
   }
   EXPECT_GT(n_over_a_hole, 0);
 }

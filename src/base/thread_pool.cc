@@ -7,12 +7,15 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <exception>
 #include <fstream>
 #include <mutex>
 #include <string>
-#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "base/start_thread.h"
 
 namespace hearth {
 namespace {
@@ -105,17 +108,24 @@ struct ThreadPool::Shared {
   std::condition_variable wake;   // a new loop, or the end
   std::condition_variable admit;  // n_used has changed, or the end
   std::vector<std::thread> workers;
+  std::exception_ptr failure;  // of this loop: the first task that threw
 
   static std::uint64_t LoopOf(std::uint64_t s) { return s >> kLoopShift; }
 
   void Drain(int thread) {
-    for (int k = 0; k < n_runs; ++k) {
-      Run& run = runs[static_cast<std::size_t>((thread + k) % n_runs)];
-      while (true) {
-        const std::int64_t i = run.next.fetch_add(1, std::memory_order_relaxed);
-        if (i >= run.end) break;
-        (*task)(i, thread);
+    try {
+      for (int k = 0; k < n_runs; ++k) {
+        Run& run = runs[static_cast<std::size_t>((thread + k) % n_runs)];
+        while (true) {
+          const std::int64_t i =
+              run.next.fetch_add(1, std::memory_order_relaxed);
+          if (i >= run.end) break;
+          (*task)(i, thread);
+        }
       }
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
     }
   }
 
@@ -175,11 +185,11 @@ ThreadPool::ThreadPool(int n_threads)
       std::vector<Shared::Run>(static_cast<std::size_t>(n_threads_));
   // A worker that the system refuses is one that never joins a loop: its share
   // is done by the others.
-  try {
-    for (int t = 1; t < n_threads_; ++t) {
-      shared_->workers.emplace_back([this, t] { shared_->Work(t); });
-    }
-  } catch (const std::system_error&) {
+  shared_->workers.reserve(static_cast<std::size_t>(n_threads_ - 1));
+  for (int t = 1; t < n_threads_; ++t) {
+    std::thread worker = TryStartThread([this, t] { shared_->Work(t); });
+    if (!worker.joinable()) break;
+    shared_->workers.push_back(std::move(worker));
   }
 }
 
@@ -238,6 +248,8 @@ void ThreadPool::ParallelFor(
       CpuRelax();
     }
   }
+  // Everybody is out, so that nobody else looks at it.
+  if (s.failure) std::rethrow_exception(std::exchange(s.failure, nullptr));
 }
 
 }  // namespace hearth

@@ -58,6 +58,20 @@ TEST(ThreadPool, ManyMoreThreadsThanProcessorsStillFinish) {
   EXPECT_EQ(sum.load(), 200 * 4950);
 }
 
+TEST(ThreadPool, WhatATaskThrowsReachesTheCallerAndThePoolGoesOn) {
+  ThreadPool pool(4);
+  for (std::int64_t bad = 0; bad < 40; ++bad) {
+    EXPECT_THROW(pool.ParallelFor(40,
+                                  [bad](std::int64_t i, int) {
+                                    if (i == bad) throw std::bad_alloc();
+                                  }),
+                 std::bad_alloc);
+    std::atomic<int> n = 0;
+    pool.ParallelFor(40, [&](std::int64_t, int) { ++n; });
+    EXPECT_EQ(n, 40);
+  }
+}
+
 TEST(ThreadPool, ZeroThreadsMeansTheCpusOfThisProcess) {
   EXPECT_EQ(ThreadPool(0).n_threads(), AvailableCpus());
 }

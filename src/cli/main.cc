@@ -1,7 +1,10 @@
 // The hearth program: text on stdout, everything else on stderr.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
+#include <exception>
 #include <iterator>
+#include <new>
 #include <sstream>
 #include <string_view>
 
@@ -128,4 +131,20 @@ int Main(int argc, char** argv) {
 
 }  // namespace hearth::cli
 
-int main(int argc, char** argv) { return hearth::cli::Main(argc, argv); }
+// What the library could not make an error of. Written without memory of its
+// own, of which there may be none.
+int main(int argc, char** argv) {
+  try {
+    return hearth::cli::Main(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs(
+        "hearth: the machine has no memory left; end other programs, or use a "
+        "smaller model or context\n",
+        stderr);
+  } catch (const std::exception& error) {
+    std::fputs("hearth: ", stderr);
+    std::fputs(error.what(), stderr);
+    std::fputs("\n", stderr);
+  }
+  return hearth::cli::kFailed;
+}

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/start_thread.h"
 #include "cli/text.h"
 #include "cli/units.h"
 
@@ -74,7 +75,8 @@ std::string ProgressText(const std::string& what, Unit unit, std::uint64_t done,
 
 SlowNote::SlowNote(std::string text, bool quiet) {
   if (quiet) return;
-  waiting_ = std::thread([this, text = std::move(text)] {
+  // Without a thread it says nothing.
+  waiting_ = TryStartThread([this, text = std::move(text)] {
     std::unique_lock lock(mutex_);
     const bool in_time =
         ended_.wait_for(lock, std::chrono::duration<double>(kQuietSeconds),

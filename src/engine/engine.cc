@@ -1,8 +1,10 @@
 #include "hearth/engine.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
+#include "base/time_limit.h"
 #include "engine/describe.h"
 #include "engine/engine_core.h"
 #include "engine/session/prefix_match.h"
@@ -29,12 +31,19 @@ LogitRows RowsFor(StepLogits want) {
 }  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
-  HEARTH_ASSIGN(std::shared_ptr<EngineCore> core, OpenCore(options, {}));
-  HEARTH_ASSIGN(core->draft, OpenDraftSource(*core));
-  if (core->draft != nullptr && core->draft->needs_hidden()) {
-    core->steps->KeepHidden();
+  try {
+    HEARTH_ASSIGN(std::shared_ptr<EngineCore> core, OpenCore(options, {}));
+    HEARTH_ASSIGN(core->draft, OpenDraftSource(*core));
+    if (core->draft != nullptr && core->draft->needs_hidden()) {
+      core->steps->KeepHidden();
+    }
+    return std::unique_ptr<Engine>(new Engine(std::move(core)));
+  } catch (const std::bad_alloc&) {
+    return Error{Code::kResourceFull,
+                 options.model_path +
+                     ": the machine has no memory left to open it; end other "
+                     "programs, or use a smaller model"};
   }
-  return std::unique_ptr<Engine>(new Engine(std::move(core)));
 }
 
 Engine::Engine(std::shared_ptr<EngineCore> core)
@@ -154,9 +163,13 @@ PromptIds Engine::PreferStoredIds(std::vector<std::int32_t> ids) {
 
 Result<void> Engine::DrainSaves(double seconds_max) {
   if (core_->prompt_cache == nullptr) return {};
-  HEARTH_TRY(core_->prompt_cache->Drain(seconds_max));
-  return core_->draft == nullptr ? Result<void>()
-                                 : core_->draft->DrainSaves(seconds_max);
+  const TimeLimit limit(seconds_max);
+  const auto drained = core_->prompt_cache->Drain(limit.Left());
+  // Also after an error: what the draft model has may be kept all the same.
+  const auto of_draft = core_->draft == nullptr
+                            ? Result<void>()
+                            : core_->draft->DrainSaves(limit.Left());
+  return drained.ok() ? of_draft : drained;
 }
 
 }  // namespace hearth

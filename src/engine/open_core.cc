@@ -3,6 +3,7 @@
 #include <future>
 #include <utility>
 
+#include "base/beside.h"
 #include "engine/describe.h"
 #include "engine/engine_core.h"
 #include "engine/kv_setup.h"
@@ -115,11 +116,11 @@ Result<std::shared_ptr<EngineCore>> OpenCore(const EngineOptions& options,
   core.options = options;
   // Neither needs the other, and the first digest, which the cache's opening
   // makes, sets up the library that computes it.
-  std::future<Result<std::unique_ptr<PromptCache>>> opening = std::async(
-      std::launch::async, [&options] { return PromptCache::Open(options); });
+  Beside<Result<std::unique_ptr<PromptCache>>> opening(
+      [&options] { return PromptCache::Open(options); });
   HEARTH_ASSIGN(core.model, LoadAny(options.model_path));
   core.prefetch = std::make_unique<WeightPrefetch>(core.model);
-  HEARTH_ASSIGN(core.prompt_cache, opening.get());
+  HEARTH_ASSIGN(core.prompt_cache, opening.Get());
   HEARTH_ASSIGN(
       core.tokenizer,
       MakeTokenizerCached(core.model, core.prompt_cache != nullptr

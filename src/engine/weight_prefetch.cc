@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/start_thread.h"
+
 namespace hearth {
 namespace {
 
@@ -43,7 +45,7 @@ WeightPrefetch::WeightPrefetch(const LoadedModel& model) {
   if (!Worthwhile(model)) return;
   // A touch, not MADV_POPULATE_READ: that holds the address space's lock, for
   // which the mapping of stored blocks would wait, and it takes longer.
-  thread_ = std::thread([this, spans = ReadingOrder(model)] {
+  thread_ = TryStartThread([this, spans = ReadingOrder(model)] {
     for (const ByteSpan span : spans) {
       for (std::size_t at = 0; at < span.size(); at += kMappedAtOnceBytes) {
         if (stop_) return;

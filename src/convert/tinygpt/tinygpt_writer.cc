@@ -14,6 +14,13 @@
 namespace hearth {
 namespace {
 
+// The skeletons of the training program: bytes in, learned positions, tied
+// head, MLP of four times the width.
+struct TinygptPreset {
+  std::string_view name;
+  int layers, heads, d_model, context;
+};
+
 constexpr std::array<TinygptPreset, 6> kPresets = {{
     {"tiny", 4, 4, 128, 128},
     {"small", 6, 6, 192, 256},
@@ -156,8 +163,6 @@ Result<void> AppendTensor(const Tensor& t, std::uint64_t key,
 }
 
 }  // namespace
-
-std::span<const TinygptPreset> TinygptPresets() { return kPresets; }
 
 std::string TinygptPresetNames() {
   std::string names;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -11,15 +10,6 @@
 #include "hearth/result.h"
 
 namespace hearth {
-
-// The skeletons of the training program: bytes in, learned positions, tied
-// head, MLP of four times the width.
-struct TinygptPreset {
-  std::string_view name;
-  int layers, heads, d_model, context;
-};
-
-std::span<const TinygptPreset> TinygptPresets();
 
 // "tiny, small, ...", for messages.
 std::string TinygptPresetNames();

@@ -1,6 +1,7 @@
 #include "engine/session/step_runner.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,11 @@ bool HasPrompt(std::span<const StepItem> items) {
   return std::any_of(items.begin(), items.end(), [](const StepItem& item) {
     return item.tokens.size() > 1 && item.want != LogitRows::kAll;
   });
+}
+
+void MakeRoom(std::vector<std::int32_t>& tokens, std::size_t n_more) {
+  const std::size_t n = tokens.size() + n_more;
+  if (n > tokens.capacity()) tokens.reserve(std::max(n, 2 * tokens.size()));
 }
 
 int RowsOf(const StepItem& item) {
@@ -41,10 +47,24 @@ StepRunner::StepRunner(const LoadedModel& model,
 
 Result<void> StepRunner::Run(std::span<const StepItem> items) {
   if (items.empty()) return {};
+  try {
+    return RunAll(items);
+  } catch (const std::bad_alloc&) {
+    for (const StepItem& item : items) item.history->kv().Abandon();
+    return {Code::kResourceFull,
+            "the machine has no memory left to compute with; use a shorter "
+            "context or a smaller model, or end other programs"};
+  }
+}
+
+// Throws std::bad_alloc, and then no history is changed.
+Result<void> StepRunner::RunAll(std::span<const StepItem> items) {
   std::vector<StepPart> parts;
   for (const StepItem& item : items) {
     History& history = *item.history;
     const auto n_rows = static_cast<std::size_t>(RowsOf(item));
+    // Before the step, so that nothing behind it can fail.
+    MakeRoom(history.tokens_, item.tokens.size());
     history.next_logits_.resize(n_rows * n_vocab_);
     history.next_hidden_.resize(keeps_hidden_ ? n_rows * d_model_ : 0);
     parts.push_back(

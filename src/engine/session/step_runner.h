@@ -35,6 +35,7 @@ class StepRunner {
   Result<void> Run(std::span<const StepItem> items);
 
  private:
+  Result<void> RunAll(std::span<const StepItem> items);
   // A history that has had its step.
   void Keep(const StepItem& item) const;
 

@@ -2,9 +2,9 @@
 #include "store/directory/dir_store.h"
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
+#include "base/start_thread.h"
 #include "store/directory/catalog.h"
 #include "store/directory/layout.h"
 #include "store/directory/root.h"
@@ -36,11 +36,8 @@ Result<std::unique_ptr<DirStore>> DirStore::Open(const std::string& root,
     store->Tidy();
     return store;
   }
-  try {
-    store->tidying_ = std::thread([raw = store.get()] { raw->Tidy(); });
-  } catch (const std::system_error&) {
-    // No thread to spare: another launch tidies.
-  }
+  // No thread to spare: another launch tidies.
+  store->tidying_ = TryStartThread([raw = store.get()] { raw->Tidy(); });
   return store;
 }
 

@@ -4,9 +4,10 @@
 #include <deque>
 #include <mutex>
 #include <new>
-#include <system_error>
 #include <thread>
 #include <utility>
+
+#include "base/start_thread.h"
 
 namespace hearth {
 
@@ -91,9 +92,8 @@ void SaveQueue::Shared::Run() {
 
 SaveQueue::SaveQueue(std::size_t bytes_max)
     : shared_(std::make_unique<Shared>(bytes_max)) {
-  try {
-    shared_->thread = std::thread([shared = shared_.get()] { shared->Run(); });
-  } catch (const std::system_error&) {
+  shared_->thread = TryStartThread([shared = shared_.get()] { shared->Run(); });
+  if (!shared_->thread.joinable()) {
     shared_->has_thread = false;
     shared_->error =
         Error{Code::kResourceFull, "the system gives no thread to save with"};
