@@ -34,8 +34,8 @@ foreach(file IN LISTS files)
   endif()
   file(STRINGS "${SRC}/${file}" includes REGEX "^#include ")
   foreach(line IN LISTS includes)
-    if(line MATCHES "^#include [<\"]hearth/(result|version|sampling_defaults|constraint)\\.h[>\"]")
-      continue()  # the vocabulary of errors, settings and constraints is free to all
+    if(line MATCHES "^#include [<\"]hearth/(result|version|sampling_defaults|constraint|cache_report)\\.h[>\"]")
+      continue()  # the vocabulary of errors, settings and reports is free to all
     elseif(line MATCHES "^#include [<\"]hearth/")
       set(target api)
     elseif(line MATCHES "^#include \"([a-z]+)/")

@@ -114,17 +114,15 @@ Result<PromptDetails> StoreAdmin::Show(const std::string& name) const {
   for (std::size_t i = 0; i < prompt->header.entries.size(); ++i) {
     const PromptEntry& entry = prompt->header.entries[i];
     BlockInfo block;
-    block.id = entry.id;
+    block.id = ToHex(entry.id);
     block.first_token = prompt->header.FirstOf(i);
     block.n_tokens = entry.end - block.first_token;
     block.is_piece = block.n_tokens < step;
-    block.last_use_ns = prompt->file->last_use_ns;
     block.n_sharing = survey->n_sharing.at(entry.id);
     const auto file = survey->blocks.find(entry.id);
     if (file != survey->blocks.end()) {
       block.present = true;
       block.bytes = file->second->bytes;
-      block.last_use_ns = file->second->last_use_ns;
     }
     details.blocks.push_back(block);
   }
@@ -153,10 +151,6 @@ Result<StoreStats> StoreAdmin::Stats() const {
     kind->bytes += file.bytes;
     if (file.kind != FileKind::kBlock) continue;
     stats.n_blocks_loose += survey->n_sharing.count(file.id) == 0 ? 1 : 0;
-    stats.newest_use_ns = std::max(stats.newest_use_ns, file.last_use_ns);
-    stats.oldest_use_ns = stats.oldest_use_ns == 0
-                              ? file.last_use_ns
-                              : std::min(stats.oldest_use_ns, file.last_use_ns);
   }
   std::map<std::pair<std::string, Digest>, ModelStats> models;
   std::unordered_set<Digest> counted;
@@ -164,7 +158,7 @@ Result<StoreStats> StoreAdmin::Stats() const {
     ModelStats& model =
         models[{prompt.header.model_name, prompt.header.model_id}];
     model.model_name = prompt.header.model_name;
-    model.model_id = prompt.header.model_id;
+    model.model_id = ToHex(prompt.header.model_id);
     ++model.n_prompts;
     model.bytes += prompt.file->bytes;
     stats.n_pinned += survey->pins.count(prompt.stem);

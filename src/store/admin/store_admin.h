@@ -19,91 +19,12 @@
 #include "base/hash.h"
 #include "cache/block_chain.h"
 #include "cache/kv_spec.h"
+#include "hearth/cache_report.h"
 #include "hearth/result.h"
 #include "store/budget/eviction.h"
 #include "store/budget/space.h"
 
 namespace hearth {
-
-// One stored prompt.
-struct PromptInfo {
-  std::string stem;
-  std::string model_name;
-  Digest model_id, format_id, root_id, end_id;
-  int block_tokens = 0;
-  std::uint64_t n_tokens = 0;
-  std::uint64_t n_blocks_full = 0;
-  std::uint64_t n_blocks_present = 0;  // of the full ones
-  std::uint64_t n_tokens_usable = 0;   // up to the first missing block
-  std::uint64_t n_tail_tokens = 0;
-  std::uint64_t bytes = 0;         // manifest, note and blocks
-  std::uint64_t bytes_shared = 0;  // of them, of blocks other prompts have too
-  std::int64_t created_ns = 0;     // 0: unknown
-  std::int64_t last_use_ns = 0;
-  bool pinned = false;
-};
-
-// A file of a prompt: a block, or a piece of one.
-struct BlockInfo {
-  Digest id;
-  std::uint64_t first_token = 0, n_tokens = 0;
-  bool present = false;
-  bool is_piece = false;
-  std::uint64_t bytes = 0;  // of the file
-  int n_sharing = 0;        // stored prompts that have it
-  std::int64_t last_use_ns = 0;
-};
-
-struct PromptDetails {
-  PromptInfo info;
-  std::vector<BlockInfo> blocks;
-  std::vector<std::int32_t> tokens;  // up to the first missing block
-  std::string note;  // the sidecar's JSON text; empty without one
-};
-
-struct KindStats {
-  std::uint64_t n_files = 0, bytes = 0;
-};
-
-struct ModelStats {
-  std::string model_name;
-  Digest model_id;
-  std::uint64_t n_prompts = 0;
-  std::uint64_t n_tokens_unique = 0;  // a shared block counts once
-  std::uint64_t bytes = 0;            // likewise
-};
-
-struct StoreStats {
-  std::uint64_t total_bytes = 0;
-  KindStats blocks, manifests, sidecars, memos, quarantined, temporaries, other;
-  std::uint64_t n_blocks_loose = 0;  // in no manifest: stopped prefills
-  std::uint64_t n_pinned = 0;
-  std::int64_t oldest_use_ns = 0, newest_use_ns = 0;  // of blocks
-  std::int64_t free_bytes = -1;                       // of the disk
-  std::vector<ModelStats> models;
-};
-
-struct Defect {
-  std::string path;
-  std::string reason;
-  bool set_aside = false;
-};
-
-struct VerifyReport {
-  std::uint64_t n_files = 0, bytes = 0;
-  double seconds = 0;
-  std::uint64_t n_locked = 0;  // not checked: encrypted under another key
-  std::vector<Defect> defects;
-  // Stored prompts whose chain has a hole; not damage: eviction makes them.
-  std::vector<std::string> incomplete;
-};
-
-struct GcReport {
-  std::uint64_t n_files = 0, bytes = 0;  // deleted
-  std::uint64_t bytes_left = 0;
-  // What should be gone and is not, with the system's reason; one line each.
-  std::vector<std::string> left;
-};
 
 struct WipeFilter {
   std::string model_name;  // empty: all of the store
@@ -142,8 +63,12 @@ class StoreAdmin {
   Result<StoreStats> Stats() const;
 
   // Reads every file whole. Files that cannot be right, and whatever is no file
-  // where one belongs, are moved to quarantine when `set_aside`.
-  Result<VerifyReport> Verify(bool set_aside) const;
+  // where one belongs, are moved to quarantine when `set_aside`. Of blocks that
+  // a shared cache knows the MAC counts, too, when its key is given.
+  // `progress`: bytes done, of all.
+  using VerifyProgress = std::function<void(std::uint64_t, std::uint64_t)>;
+  Result<VerifyReport> Verify(bool set_aside, const Vault* remote_key = nullptr,
+                              const VerifyProgress& progress = nullptr) const;
 
   // A pinned prompt and its blocks are not evicted. Gives the stem.
   Result<std::string> Pin(const std::string& name) const;

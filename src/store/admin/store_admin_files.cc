@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/files/system_error.h"
@@ -34,7 +35,22 @@ Result<void> CheckImageOf(const PromptHeader& prompt, std::size_t index,
   return CheckEntry(prompt, index, header, what);
 }
 
-Result<void> CheckFile(const Directory& folder, const CatalogFile& file) {
+// kIncompatible for a MAC of another key than `remote_key`, under which nothing
+// can be said.
+Result<void> CheckMacOfFetched(ByteSpan image, const BlockHeader& header,
+                               const Vault& remote_key,
+                               const std::string& what) {
+  const std::optional<Digest> key = MacKeyOf(image, header);
+  if (!key.has_value()) return {};  // made here, for nobody else
+  if (*key != remote_key.key_id()) {
+    return {Code::kIncompatible, what + ": its MAC is of another key"};
+  }
+  return CheckBlockMac(image, header, remote_key, what);
+}
+
+// `remote_key` null: MACs are not looked at.
+Result<void> CheckFile(const Directory& folder, const CatalogFile& file,
+                       const Vault* remote_key) {
   const std::string what = folder.PathOf(file.name);
   if (!file.is_regular) return WrongKindError(what);
   if (file.kind == FileKind::kManifest) {
@@ -49,7 +65,9 @@ Result<void> CheckFile(const Directory& folder, const CatalogFile& file) {
   if (file.kind == FileKind::kUnknown || header.block_id != file.id) {
     return {Code::kCorrupt, what + ": another block than its name says"};
   }
-  return {};
+  return remote_key == nullptr
+             ? Result<void>()
+             : CheckMacOfFetched(stored.bytes, header, *remote_key, what);
 }
 
 // Whether Verify has something to say about it.
@@ -83,16 +101,23 @@ Result<BlockHeader> ReadWholeBlock(const Directory& root, const Digest& id) {
 
 }  // namespace
 
-Result<VerifyReport> StoreAdmin::Verify(bool set_aside) const {
+Result<VerifyReport> StoreAdmin::Verify(bool set_aside, const Vault* remote_key,
+                                        const VerifyProgress& progress) const {
   const auto start = std::chrono::steady_clock::now();
   HEARTH_ASSIGN(const Directory root, Root());
   HEARTH_ASSIGN(const Catalog catalog, ScanStore(root));
+  std::uint64_t bytes_done = 0, bytes_all = 0;
+  for (const CatalogFile& file : catalog.files) {
+    if (IsChecked(file)) bytes_all += file.bytes;
+  }
   VerifyReport report;
   for (const CatalogFile& file : catalog.files) {
     if (!IsChecked(file)) continue;
+    if (progress) progress(bytes_done, bytes_all);
+    bytes_done += file.bytes;
     const auto folder = FolderOf(root, file);
     if (!folder.ok()) continue;
-    const auto checked = CheckFile(*folder, file);
+    const auto checked = CheckFile(*folder, file, remote_key);
     if (file.kind != FileKind::kUnknown) {
       ++report.n_files;
       report.bytes += file.bytes;

@@ -7,6 +7,7 @@
 
 #include "store/directory/dir_store.h"
 #include "store/directory/layout.h"
+#include "store/format/block_image.h"
 #include "store/tests/store_testing.h"
 #include "testing/temp_dir.h"
 
@@ -134,6 +135,48 @@ TEST_F(StoreAdminTest, VerifyFindsDamageAndSetsItAside) {
   EXPECT_FALSE(fs::exists(path));
   EXPECT_EQ(report.incomplete.size(), 1u);
   EXPECT_EQ(report.n_files, 8u);
+}
+
+// Who can write to a shared cache makes all checksums right, but not the MAC.
+TEST_F(StoreAdminTest, VerifyFindsForgedBlocksOfASharedCache) {
+  Vault::Key bytes;
+  bytes.fill(9);
+  const Vault key(bytes);
+  bytes.fill(8);
+  const Vault other(bytes);
+  const TinyPrompt prompt(identity_, spec_, TinyTokens(32));
+  ASSERT_TRUE(prompt.SaveTo(*store_).ok());
+  EXPECT_TRUE(Admin().Verify(false, &key)->defects.empty()) << "made here";
+  const TinyBlock& block = prompt.blocks[0];
+  const auto write = [&](std::vector<std::byte> payload) {
+    const auto mac = MakeBlockMac(key, block.id, 0, prompt.payloads[0]);
+    const auto header =
+        *EncodeBlockHeader(identity_, RootId(identity_), spec_, block.parent,
+                           block.id, block.tokens, payload, 0, mac);
+    std::ofstream file(BlockPath(prompt.tokens, 0), std::ios::binary);
+    for (const ByteSpan part :
+         {ByteSpan(header), ByteSpan(payload), ByteSpan(mac)}) {
+      file << AsText(part);
+    }
+  };
+  write(prompt.payloads[0]);
+  EXPECT_TRUE(Admin().Verify(false, &key)->defects.empty());
+  auto negated = prompt.payloads[0];
+  for (std::byte& b : negated) b = ~b;
+  write(negated);
+  EXPECT_TRUE(Admin().Verify(false)->defects.empty()) << "nobody asked";
+  EXPECT_EQ(Admin().Verify(false, &other)->n_locked, 1u);
+  std::uint64_t done = 0, all = 0;
+  const auto report =
+      *Admin().Verify(true, &key, [&](std::uint64_t n, std::uint64_t total) {
+        done = n;
+        all = total;
+      });
+  ASSERT_EQ(report.defects.size(), 1u);
+  EXPECT_NE(report.defects[0].reason.find("MAC"), std::string::npos);
+  EXPECT_TRUE(report.defects[0].set_aside);
+  EXPECT_EQ(all, report.bytes);
+  EXPECT_LT(done, all);
 }
 
 TEST_F(StoreAdminTest, APinnedPromptSurvivesTheSmallestBudget) {

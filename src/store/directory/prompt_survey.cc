@@ -41,10 +41,8 @@ PromptInfo InfoOf(const PromptSurvey& survey, const SurveyedPrompt& prompt,
   PromptInfo info;
   info.stem = prompt.stem;
   info.model_name = header.model_name;
-  info.model_id = header.model_id;
-  info.format_id = header.format_id;
-  info.root_id = header.root_id;
-  info.end_id = header.entries.back().id;
+  info.model_id = ToHex(header.model_id);
+  info.format_id = ToHex(header.format_id);
   info.block_tokens = header.block_tokens;
   info.n_tokens = header.n_tokens();
   const auto step = static_cast<std::uint64_t>(header.block_tokens);

@@ -159,18 +159,41 @@ std::vector<std::byte> MakeBlockMac(const Vault& key, const Digest& block_id,
   return mac;
 }
 
-Result<void> CheckBlockMac(ByteSpan image, const BlockHeader& header,
-                           const Vault& key, const std::string& what) {
+namespace {
+
+// The MAC of an image; empty without one.
+ByteSpan MacOf(ByteSpan image, const BlockHeader& header) {
   const auto section =
       std::find_if(header.sections.begin(), header.sections.end(),
                    [](const auto& s) { return s.kind == kMacSection; });
   if (section == header.sections.end() || section->length != kMacBytes) {
+    return {};
+  }
+  return image.subspan(header.header_bytes).subspan(section->offset, kMacBytes);
+}
+
+}  // namespace
+
+std::optional<Digest> MacKeyOf(ByteSpan image, const BlockHeader& header) {
+  const ByteSpan mac = MacOf(image, header);
+  if (mac.empty()) return std::nullopt;
+  Digest key;
+  std::copy_n(reinterpret_cast<const std::uint8_t*>(mac.data()),
+              key.bytes.size(), key.bytes.begin());
+  return key;
+}
+
+Result<void> CheckBlockMac(ByteSpan image, const BlockHeader& header,
+                           const Vault& key, const std::string& what) {
+  const ByteSpan found = MacOf(image, header);
+  if (found.empty()) {
     return Corrupt(what, "nobody with the key of the shared cache made it");
   }
   const ByteSpan payload = image.subspan(header.header_bytes);
+  const auto n_payload =
+      static_cast<std::size_t>(found.data() - payload.data());
   const std::vector<std::byte> right = MakeBlockMac(
-      key, header.block_id, header.first_token, payload.first(section->offset));
-  const ByteSpan found = payload.subspan(section->offset, kMacBytes);
+      key, header.block_id, header.first_token, payload.first(n_payload));
   // In a time that does not tell how much of it is right.
   std::byte differs{0};
   for (std::size_t i = 0; i < kMacBytes; ++i) differs |= right[i] ^ found[i];

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -64,6 +65,10 @@ Result<std::vector<std::byte>> EncodeBlockHeader(
 // tell that somebody with the key made it: kMacBytes over id and payload.
 std::vector<std::byte> MakeBlockMac(const Vault& key, const Digest& block_id,
                                     int first_token, ByteSpan payload);
+
+// The id of the key under which the image, whose header was parsed from it, has
+// a MAC; nothing when it has none.
+std::optional<Digest> MacKeyOf(ByteSpan image, const BlockHeader& header);
 
 // kCorrupt unless the image, whose header was parsed from it, has the right MAC
 // under this key.
