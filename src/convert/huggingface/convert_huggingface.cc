@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/output.h"
 #include "convert/gguf/carried_keys.h"
+#include "convert/huggingface/carried_config.h"
 #include "convert/huggingface/convert_tokenizer_json.h"
 #include "convert/huggingface/hf_export.h"
 #include "formats/families/settings.h"
@@ -96,7 +97,9 @@ Result<void> WriteHuggingFace(const LoadedModel& model,
     HEARTH_TRY(WriteSettings(model, out.path(), notes));
   HEARTH_TRY(WriteHfTensors(model, description,
                             out.path() + "/model.safetensors", options));
-  HEARTH_TRY(WriteJsonFile(out.path() + "/config.json", description.json));
+  Json config = description.json;
+  HEARTH_TRY(AddCarriedConfig(model, config, notes));
+  HEARTH_TRY(WriteJsonFile(out.path() + "/config.json", config));
   return out.Commit();
 }
 

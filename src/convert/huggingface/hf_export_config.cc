@@ -106,6 +106,34 @@ Json RopeJson(const RopeScaling& s) {
   return json;
 }
 
+// The same as transformers before version 5 reads it; later ones prefer
+// rope_parameters.
+void AddOlderRope(const RopeScaling& s, const ModelConfig& c,
+                  const Family& family, Json& json) {
+  json["rope_theta"] = s.base;
+  if (family.hf_rope_per_layer) {
+    json["rope_local_base_freq"] = c.local_rope.scaling.base;
+  }
+  if (c.rope.rotary_dim != c.head_dim) {
+    json["partial_rotary_factor"] =
+        static_cast<double>(c.rope.rotary_dim) / c.head_dim;
+  }
+  if (s.kind == RopeScalingKind::kNone) return;
+  const bool longrope = s.kind == RopeScalingKind::kLongrope;
+  if (longrope && s.attention_factor > 0) return;  // they have no word for it
+  Json scaling = RopeJson(s);
+  scaling.erase("rope_theta");
+  // The name of the type's member before version 4.43.
+  scaling["type"] = scaling["rope_type"];
+  if (longrope) {
+    // These versions refuse any further member, and find the rest themselves.
+    scaling = {{"type", "longrope"},
+               {"short_factor", s.factors},
+               {"long_factor", s.long_factors}};
+  }
+  json["rope_scaling"] = std::move(scaling);
+}
+
 void AddRope(const ModelConfig& c, const Family& family, Json& json) {
   if (c.rope.rotary_dim == 0) return;
   RopeScaling scaling = c.rope.scaling;
@@ -124,6 +152,7 @@ void AddRope(const ModelConfig& c, const Family& family, Json& json) {
     json["original_max_position_embeddings"] =
         std::llround(scaling.original_context);
   }
+  AddOlderRope(scaling, c, family, json);
   json["rope_parameters"] = std::move(rope);
 }
 
