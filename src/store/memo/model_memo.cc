@@ -19,8 +19,10 @@ constexpr std::uint32_t kMemoVersion = 1;
 constexpr std::size_t kMemoBytesMax = std::size_t{1} << 20;
 constexpr std::int64_t kSettledNs = std::int64_t{2} * 1'000'000'000;
 
-std::vector<std::byte> Encode(std::span<const FileStamp> stamps,
-                              const Digest& digest) {
+}  // namespace
+
+std::vector<std::byte> EncodeModelMemo(std::span<const FileStamp> stamps,
+                                       const Digest& digest) {
   std::vector<std::byte> out;
   for (const char c : kMemoMagic) out.push_back(static_cast<std::byte>(c));
   AppendLe(out, std::uint64_t{0});
@@ -39,31 +41,35 @@ std::vector<std::byte> Encode(std::span<const FileStamp> stamps,
   return out;
 }
 
+namespace {
+
 std::string NameOf(std::span<const FileStamp> stamps) {
-  const auto encoded = Encode(stamps, Digest{});
+  const auto encoded = EncodeModelMemo(stamps, Digest{});
   return ToHex(Sha256().Field(ByteSpan(encoded)).Finish(), 16) +
          std::string(kMemoSuffix);
 }
 
 }  // namespace
 
-std::optional<Digest> ModelMemo::Find(std::span<const FileStamp> stamps) const {
-  const auto file = files_.Find(NameOf(stamps), kMemoBytesMax);
+std::optional<Digest> ParseModelMemo(ByteSpan file,
+                                     std::span<const FileStamp> stamps) {
   constexpr std::size_t kDigestAt = kMemoCheckedAt + 8;
   Digest digest;
-  if (!file.has_value() ||
-      file->bytes.size() < kDigestAt + digest.bytes.size()) {
-    return std::nullopt;
-  }
-  std::memcpy(digest.bytes.data(), file->bytes.data() + kDigestAt,
+  if (file.size() < kDigestAt + digest.bytes.size()) return std::nullopt;
+  std::memcpy(digest.bytes.data(), file.data() + kDigestAt,
               digest.bytes.size());
   // Right exactly when it is what we would write for these stamps.
-  const std::vector<std::byte> right = Encode(stamps, digest);
-  if (!std::equal(right.begin(), right.end(), file->bytes.begin(),
-                  file->bytes.end())) {
+  const std::vector<std::byte> right = EncodeModelMemo(stamps, digest);
+  if (!std::equal(right.begin(), right.end(), file.begin(), file.end())) {
     return std::nullopt;
   }
   return digest;
+}
+
+std::optional<Digest> ModelMemo::Find(std::span<const FileStamp> stamps) const {
+  const auto file = files_.Find(NameOf(stamps), kMemoBytesMax);
+  if (!file.has_value()) return std::nullopt;
+  return ParseModelMemo(file->bytes, stamps);
 }
 
 Result<void> ModelMemo::Save(std::span<const FileStamp> stamps,
@@ -74,7 +80,7 @@ Result<void> ModelMemo::Save(std::span<const FileStamp> stamps,
       return {};
     }
   }
-  const std::vector<std::byte> encoded = Encode(stamps, digest);
+  const std::vector<std::byte> encoded = EncodeModelMemo(stamps, digest);
   if (encoded.size() > kMemoBytesMax) {
     return {Code::kInvalidArgument, "too many model files to remember"};
   }

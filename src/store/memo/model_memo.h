@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -13,6 +14,13 @@
 #include "store/memo/side_files.h"
 
 namespace hearth {
+
+// The file for a digest and its stamps, and back: nothing unless it is the one
+// file for these stamps.
+std::vector<std::byte> EncodeModelMemo(std::span<const FileStamp> stamps,
+                                       const Digest& digest);
+std::optional<Digest> ParseModelMemo(ByteSpan file,
+                                     std::span<const FileStamp> stamps);
 
 class ModelMemo {
  public:

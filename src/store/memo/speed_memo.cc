@@ -30,33 +30,39 @@ std::string ChecksumLine(std::string_view line) {
 
 }  // namespace
 
-SpeedMemo::SpeedMemo(SideFiles files, const Digest& key)
-    : files_(std::move(files)),
-      name_(ToHex(key, 16) + std::string(kSpeedSuffix)) {}
+std::string SealedSpeeds(std::string_view line) {
+  return std::string(line) + "\n" + ChecksumLine(line);
+}
 
-KvSpeeds SpeedMemo::Find() const {
-  const auto file = files_.Find(name_, kSpeedBytesMax);
-  if (!file.has_value()) return {};
-  const std::string_view text = AsText(file->bytes);
+KvSpeeds ParseSpeeds(std::string_view text, const std::string& what) {
   // A damaged digit would be a wrong speed for many launches.
   const std::size_t end = text.find('\n');
   if (end == std::string_view::npos ||
       text.substr(end + 1) != ChecksumLine(text.substr(0, end))) {
     return {};
   }
-  const auto json = ParseJson(std::string(text.substr(0, end)), name_);
+  const auto json = ParseJson(text.substr(0, end), what);
   if (!json.ok() || !json->is_object()) return {};
   const auto version = JsonInt(*json, "version", "", 0);
   if (!version.ok() || *version != kSpeedVersion) return {};
   return {Sane(*json, kLoadKey), Sane(*json, kPrefillKey)};
 }
 
+SpeedMemo::SpeedMemo(SideFiles files, const Digest& key)
+    : files_(std::move(files)),
+      name_(ToHex(key, 16) + std::string(kSpeedSuffix)) {}
+
+KvSpeeds SpeedMemo::Find() const {
+  const auto file = files_.Find(name_, kSpeedBytesMax);
+  return file.has_value() ? ParseSpeeds(AsText(file->bytes), name_)
+                          : KvSpeeds();
+}
+
 Result<void> SpeedMemo::Save(const KvSpeeds& speeds) const {
   const Json json = {{"version", kSpeedVersion},
                      {kLoadKey, speeds.load_bytes_per_s},
                      {kPrefillKey, speeds.prefill_tokens_per_s}};
-  const std::string line = json.dump();
-  return files_.Write(name_, AsBytes(line + "\n" + ChecksumLine(line)),
+  return files_.Write(name_, AsBytes(SealedSpeeds(json.dump())),
                       Durability::kCached, Room::kEvict);
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/hash.h"
 #include "hearth/result.h"
@@ -16,6 +17,11 @@ struct KvSpeeds {
   double load_bytes_per_s = 0;      // found, verified and mapped; 0: unknown
   double prefill_tokens_per_s = 0;  // 0: unknown
 };
+
+// The file's text for one line of JSON, and back: nothing unless all of it is
+// right.
+std::string SealedSpeeds(std::string_view line);
+KvSpeeds ParseSpeeds(std::string_view text, const std::string& what);
 
 class SpeedMemo {
  public:
