@@ -164,14 +164,15 @@ Result<void> StoreAdmin::Export(const std::string& name,
     if (!file.ok() && file.error().code == Code::kNotFound) {
       return {Code::kNotFound,
               stem +
-                  ": not all of its blocks are stored any more; `verify` "
-                  "lists such prompts"};
+                  ": not all of its blocks are stored any more, so it cannot "
+                  "be exported; a check of the whole store lists such prompts"};
     }
     if (!file.ok()) return file.error();
+    const std::string what = folder->PathOf(block.name);
     HEARTH_ASSIGN(const BlockHeader image,
-                  ParseBlockHeader(file->bytes, file->bytes.size(), stem));
+                  ParseBlockHeader(file->bytes, file->bytes.size(), what));
     i = DropCovered(header, i, image.first_token);
-    HEARTH_TRY(CheckImageOf(header, i, file->bytes, stem));
+    HEARTH_TRY(CheckImageOf(header, i, file->bytes, what));
     const std::size_t n = StatedHeaderBytes(file->bytes);
     images.push_back({{file->bytes.begin(), file->bytes.begin() + n},
                       file->bytes.subspan(n)});
