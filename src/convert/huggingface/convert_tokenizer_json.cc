@@ -1,7 +1,6 @@
 #include "convert/huggingface/convert_tokenizer_json.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
@@ -11,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/output.h"
+#include "convert/huggingface/files_beside.h"
 #include "engine/text/tokenizer_factory.h"
 #include "formats/gguf/gguf.h"
 #include "text/gguf/gguf_pre.h"
@@ -353,61 +353,6 @@ Result<void> WriteBytes(const std::string& directory) {
                        {{"tokenizer_class", "PreTrainedTokenizerFast"}});
 }
 
-// Files of another directory that go with any form of its weights.
-bool GoesAlong(const std::string& name) {
-  for (const char* known :
-       {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-        "added_tokens.json", "vocab.json", "merges.txt", "tokenizer.model",
-        "chat_template.jinja", "chat_template.json", "generation_config.json",
-        "README.md"}) {
-    if (name == known) return true;
-  }
-  for (const char* legal : {"LICENSE", "LICENCE", "NOTICE", "USE_POLICY"}) {
-    if (name.starts_with(legal)) return true;
-  }
-  return false;
-}
-
-// What is written anew, or said by what is written.
-bool IsReplaced(const std::string& name) {
-  return name == "config.json" || name.ends_with(".safetensors") ||
-         name.ends_with(".safetensors.index.json") || name.starts_with(".");
-}
-
-Result<void> Copy(const LoadedModel& model, const std::string& directory,
-                  std::vector<std::string>& notes) {
-  if (model.tokenizer_dir.empty()) {
-    return {Code::kNotFound,
-            model.path + ": has no tokenizer.json that could be copied"};
-  }
-  std::vector<std::string> names;
-  std::error_code failed;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(model.tokenizer_dir, failed)) {
-    names.push_back(entry.path().filename().string());
-  }
-  if (failed) {
-    return {Code::kIo, model.tokenizer_dir + ": " + failed.message()};
-  }
-  std::sort(names.begin(), names.end());
-  std::string left;
-  for (const std::string& name : names) {
-    if (IsReplaced(name)) continue;
-    if (!GoesAlong(name)) {
-      left += (left.empty() ? "" : ", ") + name;
-      continue;
-    }
-    HEARTH_ASSIGN(const std::string text,
-                  ReadTextFile(model.tokenizer_dir + "/" + name));
-    HEARTH_TRY(WriteFileAtomically(directory + "/" + name, AsBytes(text)));
-  }
-  if (!left.empty()) {
-    notes.push_back(model.tokenizer_dir +
-                    ": files that are not copied: " + left);
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<void> WriteJsonFile(const std::string& path, const Json& json) {
@@ -423,7 +368,7 @@ Result<void> WriteTokenizerFiles(const LoadedModel& model,
     case TokenizerSource::kGguf:
       return GgufVocabulary(model).Write(directory);
     case TokenizerSource::kDirectory:
-      return Copy(model, directory, notes);
+      return CopyFilesBeside(model, directory, notes);
     case TokenizerSource::kBytes:
       break;
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "grammar/schema/schema_error.h"
+
 namespace hearth::grammar {
 namespace {
 
@@ -45,10 +47,6 @@ Json WithoutCombiners(const Json& schema) {
     }
   }
   return plain;
-}
-
-Error NoSchema(const std::string& place, const std::string& problem) {
-  return {Code::kInvalidArgument, "the schema at " + place + ": " + problem};
 }
 
 }  // namespace
