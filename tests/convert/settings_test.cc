@@ -13,9 +13,11 @@
 #include "convert/huggingface/hf_export.h"
 #include "convert_testing.h"
 #include "formats/gguf/gguf.h"
+#include "formats/huggingface/huggingface.h"
 #include "formats/loader.h"
 #include "hearth/convert.h"
 #include "hearth/engine.h"
+#include "model/identity.h"
 #include "testing/model_paths.h"
 #include "testing/temp_dir.h"
 
@@ -216,6 +218,57 @@ TEST(Convert, CountsInConfigJsonAreIntegers) {
     }
   }
   EXPECT_GE(n_checked, 1);
+}
+
+// transformers before version 5 knows nothing of rope_parameters.
+TEST(Convert, OlderRopeKeysSayTheSame) {
+  for (const char* name : {"gemma3", "gpt_oss", "llama", "mistral", "qwen2"}) {
+    SCOPED_TRACE(name);
+    const LoadedModel model =
+        LoadModel(std::string(HEARTH_TEST_DATA "/models/hf/") + name).value();
+    Json json = DescribeForHf(model).value().json;
+    ASSERT_TRUE(json.contains("rope_parameters"));
+    ASSERT_TRUE(json["rope_theta"].is_number());
+    json.erase("rope_parameters");
+    const auto read = ReadHuggingFaceConfig(json, name);
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    EXPECT_EQ(ModelId(read->config, {}), ModelId(model.config, {}));
+  }
+}
+
+TEST(Convert, ConfigJsonKeepsWhatChangesNoNumber) {
+  const TempDir dir;
+  const std::string in = ChangedLlama(dir, [](Json&) {});
+  Json config = ReadJson(in + "/config.json");
+  config["attention_dropout"] = 0.25;
+  config["pad_token_id"] = 2;
+  std::ofstream(in + "/config.json") << config.dump();
+  const auto report = ConvertModel(in, dir.path() + "/out");
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  const Json out = ReadJson(dir.path() + "/out/config.json");
+  EXPECT_EQ(out["attention_dropout"], 0.25);
+  EXPECT_EQ(out["pad_token_id"], 2);
+  EXPECT_EQ(out["initializer_range"], config["initializer_range"]);
+  EXPECT_EQ(out["dtype"], "bfloat16");
+  EXPECT_EQ(out["torch_dtype"], "bfloat16");
+  ASSERT_FALSE(report->notes.empty());
+  EXPECT_NE(report->notes.back().find("pretraining_tp"), std::string::npos)
+      << report->notes.back();
+  EXPECT_EQ(report->notes.back().find("attention_dropout"), std::string::npos);
+}
+
+TEST(Convert, TemplatesInFilesOfTheirOwnReachTheGguf) {
+  const TempDir dir;
+  const std::string in = ChangedLlama(dir, [](Json&) {});
+  std::ofstream(in + "/chat_template.jinja") << "usual";
+  std::filesystem::create_directory(in + "/additional_chat_templates");
+  std::ofstream(in + "/additional_chat_templates/tool_use.jinja") << "tools";
+  const std::string gguf = dir.path() + "/m.gguf";
+  ASSERT_TRUE(ConvertModel(in, gguf).ok());
+  const auto file = GgufFile::Open(gguf);
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(*file->Text("tokenizer.chat_template"), "usual");
+  EXPECT_EQ(*file->Text("tokenizer.chat_template.tool_use"), "tools");
 }
 
 // A vocabulary without merges: the built-in model as the GPT-2 nearest to it.
