@@ -124,14 +124,6 @@ Result<void> PopulateMapped(ByteSpan bytes, const std::string& path) {
   return {};
 }
 
-void MappedFile::AdviseWillNeed(std::size_t offset, std::size_t length) const {
-  if (offset >= size_) return;
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  const std::size_t begin = offset / page * page;
-  const std::size_t end = std::min(size_, offset + length);
-  ::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_WILLNEED);
-}
-
 void MappedFile::AdviseHugePages() const {
   hearth::AdviseHugePages(const_cast<std::byte*>(data_), size_);
 }

@@ -44,10 +44,8 @@ class MappedFile {
   // disk cannot deliver a page: without this call the first touch of that page
   // would end the process (SIGBUS). kIo: no memory, and the like.
   Result<void> Populate() const;
-  // Hints for the kernel; never fail.
-  void AdviseWillNeed(std::size_t offset, std::size_t length) const;
   // A file that comes from the disk now is kept in large pages, which later
-  // programs map at once instead of 4 KiB at a time.
+  // programs map at once instead of 4 KiB at a time. A hint; never fails.
   void AdviseHugePages() const;
 
  private:

@@ -32,7 +32,9 @@ class ThreadPool {
   void UseThreads(int n);
 
   // Calls task(index, thread) once for every index in [0, n_tasks), in any
-  // order, `thread` in [0, n_threads). Returns when all are done.
+  // order, `thread` in [0, n_threads). Returns when all are done. When a task
+  // throws, as for want of memory, some may not be called, and the first
+  // exception is thrown again once nobody is inside a task.
   void ParallelFor(std::int64_t n_tasks,
                    const std::function<void(std::int64_t, int)>& task);
 

@@ -14,11 +14,4 @@ std::string_view NameOf(KvFormat format) {
   return kNames[static_cast<std::size_t>(format)];
 }
 
-std::optional<KvFormat> KvFormatNamed(std::string_view name) {
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<KvFormat>(i);
-  }
-  return std::nullopt;
-}
-
 }  // namespace hearth

@@ -16,7 +16,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 namespace hearth {
@@ -32,7 +31,6 @@ enum class KvFormat : std::uint8_t {
 inline constexpr int kKvFormats = 5;
 
 std::string_view NameOf(KvFormat format);  // "fp32", ...
-std::optional<KvFormat> KvFormatNamed(std::string_view name);
 
 constexpr bool IsQuantised(KvFormat format) {
   return format == KvFormat::kInt8 || format == KvFormat::kInt4;
