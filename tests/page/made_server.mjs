@@ -49,7 +49,8 @@ async function answerChat(body, reply) {
     for (const word of words) {
       if (reply.destroyed) return;
       delta({ content: word });
-      await pause(15);
+      // Slow enough to be stopped, when that is asked for.
+      await pause(body.messages.at(-1).content.includes("slowly") ? 2000 : 15);
     }
     delta({}, "stop");
   }

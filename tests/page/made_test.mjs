@@ -92,7 +92,7 @@ test("chat: reasoning folded, calls shown, their results asked for", () => withP
 }));
 
 test("chat: stop, edit with what it keeps, forks side by side, retry", () => withPage(empty(), {}, async (page) => {
-  await page.locator("#chat-text").fill("What is a hearth?");
+  await page.locator("#chat-text").fill("Say slowly what a hearth is.");
   await page.locator("#chat-send").click();
   await page.locator("#chat-stop").click();
   await page.locator(".message.assistant", { hasText: "Stopped. What was computed is kept." }).waitFor();
