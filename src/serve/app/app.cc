@@ -3,6 +3,7 @@
 #include <random>
 
 #include "base/mutex.h"
+#include "serve/page/assets.h"
 #include "serve/routes/routes.h"
 #include "serve/turn/turn.h"
 #include "serve/turn/turn_record.h"
@@ -19,10 +20,19 @@ WireError NotReady(bool stopping) {
   return error;
 }
 
-HttpAnswer Text(std::string text) {
+// A file of the page, or that the browser has it already.
+HttpAnswer PageFile(const PageAsset& asset, const HttpRequest& request) {
   HttpAnswer answer;
-  answer.content_type = "text/plain; charset=utf-8";
-  answer.body = std::move(text);
+  for (const auto& [name, value] : PageHeaders()) {
+    answer.headers.push_back({std::string(name), std::string(value)});
+  }
+  answer.headers.push_back({"ETag", asset.etag});
+  answer.content_type = asset.content_type;
+  if (request.Header("if-none-match") == asset.etag) {
+    answer.status = 304;
+    return answer;
+  }
+  answer.body = asset.bytes;
   return answer;
 }
 
@@ -105,6 +115,11 @@ void App::Handle(HttpRequest request, std::shared_ptr<Reply> reply) {
   }
   const std::string& path = call.http.path;
   if (path == "/health" || path == "/v1/health") return Tell(call, Health());
+  const PageAsset* asset = FindPageAsset(path);
+  if (asset != nullptr &&
+      (call.http.method == "GET" || call.http.method == "HEAD")) {
+    return Tell(call, PageFile(*asset, call.http));
+  }
   Core* core = core_.load();
   if (state_.load() != State::kServing || core == nullptr) {
     return Tell(call, ErrorAnswer(WordsOf(path),
@@ -140,11 +155,8 @@ void App::Route(Core& core, Call call) {
   if (dialect.has_value() && call.http.method == "POST") {
     return StartTurn(core, std::move(call), *dialect);
   }
-  if (path == "/") {
-    return Tell(
-        call, Text("hearth serves " + core.served.id + ".\nBase URL: http://" +
-                   std::string(call.http.Header("host")) +
-                   "/v1\nState: /health, /slots, /metrics\n"));
+  if (path == "/hearth/v1/events" && call.http.method == "GET") {
+    return core.page->Watch(call.reply, call.headers);
   }
   const FoundRoute found = FindRoute(call.http.method, path);
   if (found.found == Found::kRoute) {

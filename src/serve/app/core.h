@@ -9,6 +9,7 @@
 
 #include "hearth/dialogue.h"
 #include "hearth/engine.h"
+#include "serve/app/page_desk.h"
 #include "serve/app/workers.h"
 #include "serve/journal/journal.h"
 #include "serve/log/request_log.h"
@@ -36,6 +37,7 @@ struct Core {
   // Calls the function after so many milliseconds, on the sockets' thread.
   std::function<void(int, std::function<void()>)> later;
   std::function<int()> n_connections;
+  std::unique_ptr<PageDesk> page;
   std::unique_ptr<Workers> workers;  // last: their work uses all of the above
 };
 

@@ -113,6 +113,7 @@ Result<void> RunningServer::Serve(std::unique_ptr<Engine> engine,
   };
   core_.n_connections = [this] { return http_->n_connections(); };
   core_.workers = std::make_unique<Workers>(kWorkers);
+  core_.page = std::make_unique<PageDesk>(core_);
   steps_ = std::thread([this] { core_.scheduler->Run(); });
   app_.Serve(core_);
   return {};
@@ -143,6 +144,7 @@ Result<void> RunningServer::End(double seconds_max) {
   ended_ = true;
   const Stopwatch since;
   app_.Stop();
+  if (core_.page != nullptr) core_.page->Stop();
   http_->Drain();
   Result<void> saved;
   if (core_.scheduler != nullptr) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "serve/app/page_desk.h"
 #include "serve/turn/turn_state.h"
 #include "serve/wire/store/stored_routes.h"
 
@@ -102,6 +103,7 @@ void Turn::Submit(Prepared prepared) {
     job.n = request_.n;
     job.key_space = call_.space;
     job.callbacks = CallbacksOf(p);
+    tickets_.push_back(TellPage(job.prompt));
     auto submitted = core_.scheduler->Submit(std::move(job));
     if (!submitted.ok()) {
       // Those before it end first: their reports count.
@@ -110,6 +112,7 @@ void Turn::Submit(Prepared prepared) {
       if (left_ == 0) FinishEarly();
       return;
     }
+    core_.page->feed().Submitted(tickets_.back(), *submitted);
     jobs_.push_back(*submitted);
     ++left_;
   }

@@ -1,6 +1,7 @@
 // What a request in flight is told: by the scheduler, and by the sockets.
 #include <algorithm>
 
+#include "serve/app/page_desk.h"
 #include "serve/turn/turn_state.h"
 
 namespace hearth::serve {
@@ -16,6 +17,7 @@ void Turn::OnStart(int prompt, const SyncReport& report) {
   one.miss = report.miss_reason;
   one.report.lookup_ms = report.lookup_ms;
   one.report.queue_ms = std::max(0.0, since_submit_.ms() - report.lookup_ms);
+  core_.page->feed().Found(tickets_[static_cast<std::size_t>(prompt)], report);
   const bool all = std::all_of(prompts_.begin(), prompts_.end(),
                                [](const TurnPrompt& p) { return p.started; });
   if (all && !over_) Begin();
@@ -32,6 +34,7 @@ bool Turn::OnToken(int prompt, int choice, const Token& token) {
   if (prefilled_) core_.metrics->TokenGap(since_token_.ms());
   since_token_ = Stopwatch();
   prefilled_ = true;
+  core_.page->feed().Token(tickets_[static_cast<std::size_t>(prompt)]);
   Begin();
   TurnChoice& one = choices_[static_cast<std::size_t>(IndexOf(prompt, choice))];
   Out(one.Feed(token, *writer_));

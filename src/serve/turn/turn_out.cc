@@ -1,6 +1,7 @@
 // What a request in flight sends, and what is kept of it.
 #include <utility>
 
+#include "serve/app/page_desk.h"
 #include "serve/turn/turn_state.h"
 #include "serve/wire/store/stored_routes.h"
 
@@ -120,6 +121,37 @@ void Turn::Record(int status, const std::string& fault) {
   }
   if (gone_) record.cancelled = prefilled_ ? "decode" : "prefill";
   WriteTurnRecord(core_, call_, record);
+  TellPageOfEnd(status, fault);
+}
+
+// --- The page
+// -----------------------------------------------------------------
+
+PageFeed::Ticket Turn::TellPage(std::span<const std::int32_t> prompt) {
+  PageRequestStart start;
+  start.id = call_.id;
+  start.client = call_.http.Header("user-agent");
+  start.path = call_.http.path;
+  start.label = request_.label;
+  start.prompt = prompt;
+  return core_.page->feed().Begin(start);
+}
+
+void Turn::TellPageOfEnd(int status, const std::string& fault) {
+  // A refusal is seen, too; what only counts or loads is no request for it.
+  if (tickets_.empty() && status >= 400) tickets_.push_back(TellPage({}));
+  for (std::size_t p = 0; p < tickets_.size(); ++p) {
+    PageRequestEnd end;
+    end.status = status;
+    end.fault = fault;
+    if (p < prompts_.size()) end.job = prompts_[p].report;
+    for (int c = 0; c < request_.n; ++c) {
+      const auto at = static_cast<std::size_t>(IndexOf(static_cast<int>(p), c));
+      if (at < choices_.size())
+        end.completion_tokens += choices_[at].n_tokens();
+    }
+    core_.page->feed().End(tickets_[p], end);
+  }
 }
 
 // --- Figures ----------------------------------------------------------------

@@ -5,10 +5,12 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/mutex.h"
+#include "serve/page/feed.h"
 #include "serve/turn/prepare.h"
 #include "serve/turn/turn_choice.h"
 #include "serve/turn/turn_record.h"
@@ -42,6 +44,8 @@ class Turn : public std::enable_shared_from_this<Turn> {
   std::string Ending(std::optional<StoredResponse>& record);
   void Send(std::string bytes);
   void Record(int status, const std::string& fault);
+  PageFeed::Ticket TellPage(std::span<const std::int32_t> prompt);
+  void TellPageOfEnd(int status, const std::string& fault);
 
   // A worker, when all jobs have had their end.
   void Complete();
@@ -70,7 +74,8 @@ class Turn : public std::enable_shared_from_this<Turn> {
   std::unique_ptr<AnswerWriter> writer_;
   std::vector<TurnChoice> choices_;
   std::vector<JobId> jobs_;
-  std::vector<TurnPrompt> prompts_;  // one a job
+  std::vector<TurnPrompt> prompts_;        // one a job
+  std::vector<PageFeed::Ticket> tickets_;  // one a job
   std::shared_ptr<const RenderedPrompt> rendered_;
   HistoryUse history_;
   std::vector<SampledIds> sampled_;  // answers that the journal is to know
