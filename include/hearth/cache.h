@@ -10,11 +10,13 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "hearth/cache_report.h"
+#include "hearth/cache_tree.h"
 #include "hearth/engine.h"
 #include "hearth/result.h"
 
@@ -35,6 +37,8 @@ struct CacheDir {
 
 Result<PromptList> CacheList(const CacheDir& dir);
 Result<PromptDetails> CacheShow(const CacheDir& dir, const std::string& name);
+// What the stored prompts have in common, and every block.
+Result<PromptTree> CacheTree(const CacheDir& dir);
 Result<StoreStats> CacheStats(const CacheDir& dir);
 // Reads every file whole; what cannot be right is moved to quarantine.
 // `progress`: bytes read, of all.
@@ -46,6 +50,9 @@ Result<std::string> CachePin(const CacheDir& dir, const std::string& name);
 Result<std::string> CacheUnpin(const CacheDir& dir, const std::string& name);
 // Deletes leftovers and prompts with holes, then enforces the limit (0: none).
 Result<GcReport> CacheGc(const CacheDir& dir, std::uint64_t disk_budget_bytes);
+// Deletes one prompt, and its blocks that no other has. kInvalidArgument for a
+// pinned one.
+Result<GcReport> CacheEvict(const CacheDir& dir, const std::string& name);
 // Deletes everything, or what one model name has.
 Result<GcReport> CacheWipe(const CacheDir& dir, const std::string& model_name);
 // The file is encrypted when the directory's entries are, with the same key.
@@ -89,5 +96,7 @@ struct CacheMiss {
 // How much of a prompt would hit for this engine's model and settings, and
 // where it parts from the nearest stored prompt.
 Result<CacheMiss> CacheWhy(Engine& engine, const std::string& prompt);
+// The same for a prompt that is tokenised already.
+Result<CacheMiss> CacheWhy(Engine& engine, std::span<const std::int32_t> ids);
 
 }  // namespace hearth

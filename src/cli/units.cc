@@ -1,7 +1,9 @@
 #include "cli/units.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <ctime>
 
 namespace hearth::cli {
 namespace {
@@ -37,6 +39,16 @@ std::string HumanMs(double ms) {
   if (ms < 10) return Fixed(ms, 2) + " ms";
   if (ms < 1000) return Fixed(ms, 1) + " ms";
   return Fixed(ms / 1000, 2) + " s";
+}
+
+std::string HumanAgo(std::int64_t unix_ns) {
+  if (unix_ns <= 0) return "-";
+  const double s = std::max(0.0, static_cast<double>(std::time(nullptr)) -
+                                     static_cast<double>(unix_ns) * 1e-9);
+  if (s < 60) return Fixed(s, 0) + " s ago";
+  if (s < 3600) return Fixed(s / 60, 0) + " min ago";
+  if (s < 48 * 3600) return Fixed(s / 3600, 0) + " h ago";
+  return Fixed(s / 86400, 0) + " days ago";
 }
 
 }  // namespace hearth::cli

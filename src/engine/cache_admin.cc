@@ -50,6 +50,11 @@ Result<PromptDetails> CacheShow(const CacheDir& dir, const std::string& name) {
   return admin.Show(name);
 }
 
+Result<PromptTree> CacheTree(const CacheDir& dir) {
+  HEARTH_ASSIGN(const StoreAdmin admin, OpenAdmin(dir));
+  return admin.Tree();
+}
+
 Result<StoreStats> CacheStats(const CacheDir& dir) {
   HEARTH_ASSIGN(const StoreAdmin admin, OpenAdmin(dir));
   return admin.Stats();
@@ -79,6 +84,11 @@ Result<GcReport> CacheGc(const CacheDir& dir, std::uint64_t disk_budget_bytes) {
   return admin.Gc(limits);
 }
 
+Result<GcReport> CacheEvict(const CacheDir& dir, const std::string& name) {
+  HEARTH_ASSIGN(const StoreAdmin admin, OpenAdmin(dir));
+  return admin.Evict(name);
+}
+
 Result<GcReport> CacheWipe(const CacheDir& dir, const std::string& model_name) {
   HEARTH_ASSIGN(const StoreAdmin admin, OpenAdmin(dir));
   return admin.Wipe({model_name});
@@ -101,6 +111,12 @@ Result<std::string> CacheImport(const CacheDir& dir, const std::string& path,
 }
 
 Result<CacheMiss> CacheWhy(Engine& engine, const std::string& prompt) {
+  HEARTH_ASSIGN(const std::vector<std::int32_t> ids,
+                engine.core().tokenizer->Encode(prompt));
+  return CacheWhy(engine, ids);
+}
+
+Result<CacheMiss> CacheWhy(Engine& engine, std::span<const std::int32_t> ids) {
   EngineCore& core = engine.core();
   if (!core.kv.spec().states.empty()) {
     return {Code::kUnsupported,
@@ -114,8 +130,6 @@ Result<CacheMiss> CacheWhy(Engine& engine, const std::string& prompt) {
   HEARTH_ASSIGN(
       const StoreAdmin admin,
       OpenAdmin({core.prompt_cache->directory(), core.options.cache_key_file}));
-  HEARTH_ASSIGN(const std::vector<std::int32_t> ids,
-                core.tokenizer->Encode(prompt));
   HEARTH_ASSIGN(WhyReport why,
                 admin.Why(core.prompt_cache->identity(), core.kv.spec(), ids));
   CacheMiss miss;

@@ -7,6 +7,7 @@
 
 #include "cli/cache/cache_json.h"
 #include "cli/cache/cache_text.h"
+#include "cli/cache/tree_text.h"
 #include "cli/command.h"
 #include "cli/engine_args.h"
 #include "cli/input.h"
@@ -142,6 +143,8 @@ void AddPromptVerbs(const Command& cache,
   add("unpin", "Let a prompt be evicted again", [](CacheArgs& a) {
     return Done("unpinned", CacheUnpin(a.where(), a.name));
   });
+  add("evict", "Delete a prompt, and its blocks that no other has",
+      [](CacheArgs& a) { return Deleted(CacheEvict(a.where(), a.name)); });
   Command out = add("export", "Write a prompt as one file, for another machine",
                     [](CacheArgs& a) { return Done("exported", Export(a)); });
   out.Name("FILE", args->file, "the file to write").Required();
@@ -154,6 +157,8 @@ void AddStoreVerbs(const Command& cache, const std::shared_ptr<CacheArgs>& args,
   };
   add("ls", "List stored prompts",
       [](CacheArgs& a) { return Shown(CacheList(a.where())); });
+  add("tree", "Draw what stored prompts have in common",
+      [](CacheArgs& a) { return Shown(CacheTree(a.where())); });
   add("stats", "Where the bytes are",
       [](CacheArgs& a) { return Shown(CacheStats(a.where())); });
   add("verify", "Read every file; set damaged ones aside",

@@ -1,8 +1,6 @@
 #include "cli/cache/cache_text.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <ctime>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -12,16 +10,6 @@
 
 namespace hearth::cli {
 namespace {
-
-std::string Ago(std::int64_t unix_ns) {
-  if (unix_ns <= 0) return "-";
-  const double s = std::max(0.0, static_cast<double>(std::time(nullptr)) -
-                                     static_cast<double>(unix_ns) * 1e-9);
-  if (s < 60) return Fixed(s, 0) + " s ago";
-  if (s < 3600) return Fixed(s / 60, 0) + " min ago";
-  if (s < 48 * 3600) return Fixed(s / 3600, 0) + " h ago";
-  return Fixed(s / 86400, 0) + " days ago";
-}
 
 // As a JSON string: the line breaks and blanks of an excerpt show.
 std::string Quoted(const std::string& text) {
@@ -43,7 +31,7 @@ std::string ToText(const PromptList& list) {
   for (const PromptInfo& p : list.prompts) {
     table.push_back({p.stem, std::to_string(p.n_tokens),
                      std::to_string(p.n_tokens_usable), HumanBytes(p.bytes),
-                     HumanBytes(p.bytes_shared), Ago(p.last_use_ns),
+                     HumanBytes(p.bytes_shared), HumanAgo(p.last_use_ns),
                      p.pinned ? "pinned" : ""});
   }
   const std::string text =

@@ -1,5 +1,7 @@
 // hearth's own: what the prompt cache has, and why it has no more.
 #include "hearth/cache.h"
+#include "serve/app/page_desk.h"
+#include "serve/page/cache_json.h"
 #include "serve/routes/routes.h"
 #include "serve/turn/prepare.h"
 
@@ -12,6 +14,11 @@ HttpAnswer JsonText(std::string text) {
   return answer;
 }
 
+CacheDir DirOf(const Core& core) {
+  const EngineOptions& options = core.engine->options();
+  return {options.prompt_cache_dir, options.cache_key_file};
+}
+
 HttpAnswer NoStore(const Call& call) {
   WireError error;
   error.status = 404;
@@ -21,15 +28,50 @@ HttpAnswer NoStore(const Call& call) {
   return ErrorAnswer(Dialect::kChat, error, call.id);
 }
 
+// The stored prompts as a tree, and every block.
 HttpAnswer Cache(Core& core, const Call& call) {
-  const EngineOptions& options = core.engine->options();
-  if (options.prompt_cache_dir.empty()) return NoStore(call);
-  auto list =
-      CacheList(CacheDir(options.prompt_cache_dir, options.cache_key_file));
-  if (!list.ok()) {
-    return ErrorAnswer(Dialect::kChat, WireErrorOf(list.error()), call.id);
+  if (core.engine->options().prompt_cache_dir.empty()) {
+    return JsonText(CacheTreeJson(PromptTree{}, NowMs()));
   }
-  return JsonText(*std::move(list));
+  const auto tree = CacheTree(DirOf(core));
+  if (!tree.ok()) {
+    return ErrorAnswer(Dialect::kChat, WireErrorOf(tree.error()), call.id);
+  }
+  return JsonText(CacheTreeJson(*tree, NowMs()));
+}
+
+// {"pin": name}, {"unpin": name} or {"evict": name}.
+Result<void> ChangeStore(const CacheDir& dir, const OrderedJson& body) {
+  if (body.size() != 1 || !body.begin()->is_string()) {
+    return {Code::kInvalidArgument,
+            "say one of {\"pin\": name}, {\"unpin\": name} and "
+            "{\"evict\": name}"};
+  }
+  const std::string& what = body.begin().key();
+  const auto name = body.begin()->get<std::string>();
+  if (what == "pin") {
+    HEARTH_TRY(CachePin(dir, name));
+  } else if (what == "unpin") {
+    HEARTH_TRY(CacheUnpin(dir, name));
+  } else if (what == "evict") {
+    HEARTH_TRY(CacheEvict(dir, name));
+  } else {
+    return {Code::kInvalidArgument,
+            "a store is changed by pin, unpin or evict"};
+  }
+  return {};
+}
+
+HttpAnswer Change(Core& core, const Call& call) {
+  if (core.engine->options().prompt_cache_dir.empty()) return NoStore(call);
+  const auto body = BodyObject(call.http);
+  const auto changed =
+      body.ok() ? ChangeStore(DirOf(core), *body) : Result<void>(body.error());
+  if (!changed.ok()) {
+    return ErrorAnswer(Dialect::kChat, WireErrorOf(changed.error()), call.id);
+  }
+  core.page->StoreChanged();
+  return JsonAnswer(OrderedJson::object());
 }
 
 // How much of a chat request's prompt, or of {"prompt": text}, would hit.
@@ -48,14 +90,15 @@ HttpAnswer Why(Core& core, const Call& call) {
   if (!prompts.ok()) {
     return ErrorAnswer(Dialect::kChat, prompts.error(), call.id);
   }
-  auto why = CacheWhy(*core.engine, prompts->front().text);
+  const auto why = CacheWhy(*core.engine, prompts->front().ids);
   if (!why.ok()) {
     return ErrorAnswer(Dialect::kChat, WireErrorOf(why.error()), call.id);
   }
-  return JsonText(*std::move(why));
+  return JsonText(CacheWhyJson(*why));
 }
 
 constexpr Route kRoutes[] = {{"GET", "/hearth/v1/cache", Cache},
+                             {"POST", "/hearth/v1/cache", Change},
                              {"POST", "/hearth/v1/why", Why}};
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/files/temporary_name.h"
+#include "store/admin/prompt_tree.h"
 #include "store/budget/budgeted_writer.h"
 #include "store/directory/layout.h"
 #include "store/directory/prompt_survey.h"
@@ -174,6 +175,12 @@ Result<StoreStats> StoreAdmin::Stats() const {
   }
   for (auto& [key, model] : models) stats.models.push_back(std::move(model));
   return stats;
+}
+
+Result<PromptTree> StoreAdmin::Tree() const {
+  HEARTH_ASSIGN(const Directory root, Root());
+  HEARTH_ASSIGN(const auto survey, Survey(root));
+  return MakePromptTree(*survey, root);
 }
 
 Result<std::string> StoreAdmin::Pin(const std::string& name) const {

@@ -20,6 +20,7 @@
 #include "cache/block_chain.h"
 #include "cache/kv_spec.h"
 #include "hearth/cache_report.h"
+#include "hearth/cache_tree.h"
 #include "hearth/result.h"
 #include "store/budget/eviction.h"
 #include "store/budget/space.h"
@@ -61,6 +62,7 @@ class StoreAdmin {
   Result<std::uint64_t> CountLocked() const;
   Result<PromptDetails> Show(const std::string& name) const;
   Result<StoreStats> Stats() const;
+  Result<PromptTree> Tree() const;
 
   // Reads every file whole. Files that cannot be right, and whatever is no file
   // where one belongs, are moved to quarantine when `set_aside`. Of blocks that
@@ -77,6 +79,9 @@ class StoreAdmin {
   // Deletes leftovers, what is no file, and prompts whose chain is broken, then
   // enforces limits.
   Result<GcReport> Gc(const SpaceLimits& limits) const;
+  // Deletes one prompt, and its blocks that no other has. kInvalidArgument for
+  // a pinned one.
+  Result<GcReport> Evict(const std::string& name) const;
   // Deletes the stored prompts and blocks that the filter names, pinned ones
   // too; without a filter everything in the store's folders, whatever its name
   // or kind, and blocks that were moved to the root. Waits for no other

@@ -150,6 +150,45 @@ Result<GcReport> StoreAdmin::Gc(const SpaceLimits& limits) const {
   return report;
 }
 
+Result<GcReport> StoreAdmin::Evict(const std::string& name) const {
+  HEARTH_ASSIGN(const Directory root, Root());
+  HEARTH_ASSIGN(const std::string stem, Resolve(root, name));
+  HEARTH_ASSIGN(const auto survey, Survey(root));
+  if (survey->pins.count(stem) > 0) {
+    return {Code::kInvalidArgument, stem + " is pinned; unpin it first"};
+  }
+  const auto prompt =
+      std::find_if(survey->prompts.begin(), survey->prompts.end(),
+                   [&](const auto& p) { return p.stem == stem; });
+  if (prompt == survey->prompts.end()) {
+    return {Code::kIncompatible,
+            stem +
+                ": its list of blocks cannot be read; its key was not "
+                "given, or it is damaged, then `verify` sets it aside"};
+  }
+  Deleter deleter;
+  const auto remove = [&](const CatalogFile& file) {
+    const auto folder = OpenFolder(root, file.folder);
+    if (folder.ok()) {
+      deleter.Remove(*folder, file.name);
+    } else {
+      deleter.report.left.push_back(folder.error().message);
+    }
+  };
+  // The list goes first: without it nobody looks for the blocks.
+  remove(*prompt->file);
+  const auto note = survey->notes.find(stem);
+  if (note != survey->notes.end()) remove(*note->second);
+  for (const PromptEntry& entry : prompt->header.entries) {
+    const auto block = survey->blocks.find(entry.id);
+    const bool shared = survey->n_sharing.at(entry.id) > 1;
+    if (block != survey->blocks.end() && !shared) remove(*block->second);
+  }
+  GcReport report = std::move(deleter.report);
+  report.bytes_left = BytesIn(root);
+  return report;
+}
+
 Result<GcReport> StoreAdmin::Wipe(const WipeFilter& filter) const {
   HEARTH_ASSIGN(const Directory root, Root());
   Deleter deleter;
