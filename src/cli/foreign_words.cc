@@ -29,6 +29,7 @@ constexpr Word kWords[] = {
     {"--mlock", "weights stay in the page cache; leave it out"},
     {"-cnv", "use hearth chat"},
     {"--conversation-mode", "use hearth chat"},
+    {"-np", "use --parallel"},
     {"-sys", "use --system"},
     {"-hf", "hearth downloads nothing; give the path of a file"},
     {"--hf-repo", "hearth downloads nothing; give the path of a file"},

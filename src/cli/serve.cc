@@ -142,7 +142,7 @@ void AddAddressOptions(Command& command, ServeArgs& args) {
 void AddServingOptions(Command& command, ServeArgs& args) {
   command.Group("Serving");
   serve::SchedulerOptions& scheduling = args.server.scheduling;
-  command.Integer("--parallel,-np", scheduling.running_max, 1, 64,
+  command.Integer("--parallel", scheduling.running_max, 1, 64,
                   "answers that are computed at a time; others wait in line");
   command.Integer("--waiting", scheduling.waiting_max, 0, 4096,
                   "requests that may wait in line");
