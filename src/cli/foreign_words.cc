@@ -19,6 +19,7 @@ constexpr Word kWords[] = {
     {"-ngl", kNoGpu},
     {"--gpu-layers", kNoGpu},
     {"--n-gpu-layers", kNoGpu},
+    {"-np", "use --parallel"},
     {"-ctk", "use --kv-quantize-keys"},
     {"--cache-type-k", "use --kv-quantize-keys"},
     {"-ctv", "use --kv-quantize-values"},
