@@ -25,14 +25,26 @@ struct DialogueRequest {
   std::string tools_json = {};   // array of {"type": "function", ...}; or empty
   std::string kwargs_json = {};  // template variables; an object, or empty
   bool add_generation_prompt = true;
+  // Numbers of leading messages whose end in the prompt is asked for. Each
+  // costs a rendering.
+  std::vector<int> ends_after = {};
+};
+
+// Ids begin..end-1 of a prompt.
+struct IdRange {
+  int begin = 0, end = 0;
 };
 
 struct RenderedPrompt {
   std::string text;
   std::vector<std::int32_t> ids;
-  // Numbers of leading ids, rising, after which a message ends: where a
-  // recurrent state or a tail is worth keeping.
-  std::vector<int> message_ends;
+  // For each of the request's `ends_after`: how many leading ids hold these
+  // messages and nothing else; 0 where the template writes them otherwise when
+  // they stand alone.
+  std::vector<int> message_ends = {};
+  // The model's earlier answers, rising, without what opens and ends them.
+  // Those whose end no token marks are left out.
+  std::vector<IdRange> answers = {};
   // The prompt ends inside the answer's reasoning ("<think>" was rendered).
   bool in_reasoning = false;
   std::string stop_text = {};  // ends an answer where no token does

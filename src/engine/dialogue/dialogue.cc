@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "engine/dialogue/message_ends.h"
 #include "engine/dialogue/opened_template.h"
+#include "engine/dialogue/prompt_places.h"
 #include "engine/engine_core.h"
 #include "output/mask/answer_constraint.h"
 #include "output/reader/token_reader.h"
@@ -47,10 +47,7 @@ class DialogueImpl final : public Dialogue {
     HEARTH_ASSIGN(prompt.ids, core_->tokenizer->Encode(
                                   prompt.text, {.add_special = false,
                                                 .parse_special = true}));
-    const auto ends =
-        EndsOfMessages(opened, messages, given, options, prompt.text);
-    prompt.message_ends =
-        IdsUpTo(*core_->tokenizer, prompt.ids, prompt.text, ends);
+    HEARTH_TRY(FindPlaces(request, opened, {messages, given, options}, prompt));
     prompt.in_reasoning =
         output::EndsInThought(*opened.family.program, prompt.text);
     prompt.stop_text = opened.source.stop_text;
@@ -99,12 +96,15 @@ class DialogueImpl final : public Dialogue {
                       !rules.calls_required && rules.body == BodyForm::kText &&
                       form.reasoning_tokens_max < 0;
     if (free) return MakeConstraint();
+    // A form lets an answer begin with a thought; here it has had one.
+    const bool thought_over =
+        output::EndsBehindThought(*opened.family.program, prompt.text);
     return output::ConstrainAnswer(
         {.program = opened.family.program,
          .tokenizer = core_->tokenizer,
          .trie = TrieOf(opened),
          .in_thought = prompt.in_reasoning,
-         .reasoning_tokens_max = form.reasoning_tokens_max},
+         .reasoning_tokens_max = thought_over ? 0 : form.reasoning_tokens_max},
         tools, rules, notes);
   }
 
@@ -155,32 +155,68 @@ class DialogueImpl final : public Dialogue {
     return tools;
   }
 
-  // Where in the prompt the leading system messages, all before the last
-  // user's message, and all messages end. Only where the template renders them
-  // alone as it does here; each costs a rendering.
-  static std::vector<std::size_t> EndsOfMessages(const OpenedTemplate& opened,
-                                                 const OrderedJson& messages,
-                                                 const OrderedJson* tools,
-                                                 RenderOptions options,
-                                                 const std::string& prompt) {
-    options.add_generation_prompt = false;
-    std::size_t n_system = 0, last_user = 0;
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-      if (messages[i]["role"] == "system" && n_system == i) ++n_system;
-      if (messages[i]["role"] == "user") last_user = i;
-    }
-    std::vector<std::size_t> ends;
-    for (const std::size_t n : {n_system, last_user, messages.size()}) {
-      if (n == 0) continue;
-      OrderedJson some = OrderedJson::array();
-      for (std::size_t i = 0; i < n; ++i) some.push_back(messages[i]);
-      const auto text = opened.source.chat.Render(some, tools, options);
-      if (!text.ok() || !prompt.starts_with(*text)) continue;
-      if (ends.empty() || text->size() > ends.back()) {
-        ends.push_back(text->size());
+  // What a prompt was rendered from.
+  struct Rendering {
+    const OrderedJson& messages;
+    const OrderedJson* tools;
+    RenderOptions options;
+  };
+
+  // Fills in `prompt`'s message ends and answers.
+  Result<void> FindPlaces(const DialogueRequest& request,
+                          const OpenedTemplate& opened, Rendering rendering,
+                          RenderedPrompt& prompt) const {
+    const Tokenizer& tokenizer = *core_->tokenizer;
+    if (request.add_generation_prompt) {
+      const std::size_t opens_at = OpeningAt(opened, rendering, prompt.text);
+      if (opens_at < prompt.text.size()) {
+        HEARTH_ASSIGN(
+            const int n_before,
+            IdsOfBeginning(tokenizer, prompt.ids,
+                           std::string_view(prompt.text).substr(0, opens_at)));
+        const std::span<const std::int32_t> ids = prompt.ids;
+        prompt.answers = FindAnswers(
+            tokenizer, ids, ids.subspan(static_cast<std::size_t>(n_before)),
+            opened.closing_id);
       }
     }
-    return ends;
+    if (request.ends_after.empty()) return {};
+    rendering.options.add_generation_prompt = false;
+    HEARTH_ASSIGN(const OrderedJson all, ReadMessages(request.messages_json));
+    for (const int n : request.ends_after) {
+      int& end = prompt.message_ends.emplace_back(0);
+      if (n < 1 || static_cast<std::size_t>(n) > all.size()) continue;
+      const OrderedJson first =
+          FormFor(opened.traits, OrderedJson(all.begin(), all.begin() + n));
+      const auto text =
+          opened.source.chat.Render(first, rendering.tools, rendering.options);
+      if (!text.ok() || !prompt.text.starts_with(*text)) continue;
+      HEARTH_ASSIGN(end, IdsOfBeginning(tokenizer, prompt.ids, *text));
+    }
+    return {};
+  }
+
+  // Where in `text` begins what opens an answer: the generation prompt or,
+  // where the template has none, what is behind the last message. Its end when
+  // there are no earlier answers to look for.
+  static std::size_t OpeningAt(const OpenedTemplate& opened,
+                               Rendering rendering, const std::string& text) {
+    const OrderedJson& messages = rendering.messages;
+    const bool answered = std::any_of(
+        messages.begin(), messages.end(),
+        [](const OrderedJson& one) { return one["role"] == "assistant"; });
+    if (!answered) return text.size();
+    rendering.options.add_generation_prompt = false;
+    const auto closed =
+        opened.source.chat.Render(messages, rendering.tools, rendering.options);
+    if (closed.ok() && closed->size() < text.size() &&
+        text.starts_with(*closed)) {
+      return closed->size();
+    }
+    const auto& last = messages.back()["content"].get_ref<const std::string&>();
+    const std::size_t n_last = last.find_last_not_of(" \n\t\r") + 1;
+    const std::size_t at = text.rfind(last.substr(0, n_last));
+    return at == std::string::npos || n_last == 0 ? text.size() : at + n_last;
   }
 
   std::shared_ptr<EngineCore> core_;

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "chat/ordered_json.h"
 #include "testing/model_paths.h"
+#include "testing/temp_dir.h"
 
 namespace hearth {
 namespace {
@@ -34,13 +37,14 @@ TEST_F(DialogueOfASmallModel, RendersAndSaysWhereMessagesEnd) {
   EXPECT_TRUE(dialogue->Reads("enable_thinking"));
   const auto prompt = dialogue->Render(
       {.messages_json = R"([{"role": "system", "content": "Be brief."},
-        {"role": "user", "content": [{"type": "text", "text": "Hello"}]}])"});
+        {"role": "user", "content": [{"type": "text", "text": "Hello"}]}])",
+       .ends_after = {1, 2, 3}});
   ASSERT_TRUE(prompt.ok()) << prompt.error().message;
   EXPECT_EQ(prompt->text,
             "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHello"
             "<|im_end|>\n<|im_start|>assistant\n");
   EXPECT_FALSE(prompt->in_reasoning);
-  ASSERT_EQ(prompt->message_ends.size(), 2u);
+  ASSERT_EQ(prompt->message_ends.size(), 3u);
   const auto& codec = engine_->codec();
   const auto upto = [&](int n) {
     return codec
@@ -51,6 +55,61 @@ TEST_F(DialogueOfASmallModel, RendersAndSaysWhereMessagesEnd) {
             "<|im_start|>system\nBe brief.<|im_end|>\n");
   EXPECT_EQ(upto(prompt->message_ends[1]),
             prompt->text.substr(0, prompt->text.find("<|im_start|>assistant")));
+  EXPECT_EQ(prompt->message_ends[2], 0);  // there is no third
+  EXPECT_TRUE(prompt->answers.empty());
+}
+
+constexpr const char* kTwoAnswers = R"([{"role": "user", "content": "One"},
+  {"role": "assistant", "content": "Two"},
+  {"role": "user", "content": "Three"},
+  {"role": "assistant", "content": "Four"},
+  {"role": "user", "content": "Five"}])";
+
+std::vector<std::string> AnswersIn(const Engine& engine,
+                                   const RenderedPrompt& prompt) {
+  std::vector<std::string> texts;
+  for (const IdRange& one : prompt.answers) {
+    const auto ids =
+        std::span(prompt.ids)
+            .subspan(static_cast<std::size_t>(one.begin),
+                     static_cast<std::size_t>(one.end - one.begin));
+    texts.push_back(engine.codec().Decode(ids).value());
+  }
+  return texts;
+}
+
+// That the configuration names another end than the template's does not count.
+TEST_F(DialogueOfASmallModel, KnowsWhereEarlierAnswersStand) {
+  const auto dialogue = OpenWith("Qwen-Qwen3-0.6B");
+  const auto prompt = dialogue->Render({.messages_json = kTwoAnswers}).value();
+  EXPECT_EQ(AnswersIn(*engine_, prompt),
+            (std::vector<std::string>{"Two", "Four"}));
+}
+
+// A SentencePiece vocabulary rewrites the text, its BOS is written by the
+// template, and the template opens no answer.
+TEST(DialogueOfASentencePieceModel, KnowsWhereAnswersAndMessagesEnd) {
+  TempDir dir;
+  const std::string path = dir.path() + "/inst.jinja";
+  std::ofstream(path) << "{{ bos_token }}{% for m in messages %}"
+                         "{% if m.role == 'assistant' %} {{ m.content }}</s>"
+                         "{% else %}[INST] {{ m.content }} [/INST]{% endif %}"
+                         "{% endfor %}";
+  const auto engine =
+      Engine::Open({.model_path = kStories260K, .context_tokens = 512}).value();
+  const auto dialogue = Dialogue::Open(*engine, path).value();
+  const auto prompt =
+      dialogue->Render({.messages_json = kTwoAnswers, .ends_after = {1, 4, 5}})
+          .value();
+  ASSERT_EQ(prompt.message_ends.size(), 3u);
+  EXPECT_GT(prompt.message_ends[0], 0);
+  EXPECT_LT(prompt.message_ends[0], prompt.message_ends[1]);
+  EXPECT_LT(prompt.message_ends[1], prompt.message_ends[2]);
+  EXPECT_EQ(prompt.message_ends[2], static_cast<int>(prompt.ids.size()));
+  const auto texts = AnswersIn(*engine, prompt);
+  ASSERT_EQ(texts.size(), 2u) << prompt.text;
+  EXPECT_NE(texts[0].find("Two"), std::string::npos) << texts[0];
+  EXPECT_NE(texts[1].find("Four"), std::string::npos) << texts[1];
 }
 
 TEST_F(DialogueOfASmallModel, ASystemMessageThatATemplateRefusesIsTheUsers) {
@@ -139,6 +198,43 @@ TEST_F(DialogueOfASmallModel, AConstrainedAnswerIsTheCallThatWasAskedFor) {
   const auto json = ParseOrderedJson(arguments, "arguments");
   ASSERT_TRUE(json.ok()) << arguments;
   EXPECT_TRUE(json->contains("n") && json->contains("who")) << arguments;
+}
+
+// The template writes an ended thought for it: random weights would think on.
+TEST_F(DialogueOfASmallModel, ThoughtsThatAreOffAreNotBegunAgain) {
+  const auto dialogue = OpenWith("Qwen-Qwen3-0.6B");
+  const DialogueRequest request = {
+      .messages_json = kHello, .kwargs_json = R"({"enable_thinking": false})"};
+  const AnswerForm form = {.body = BodyForm::kJsonSchema,
+                           .body_grammar = R"({"enum": [1, 2]})"};
+  const auto prompt = dialogue->Render(request).value();
+  ASSERT_TRUE(prompt.text.ends_with("</think>\n\n")) << prompt.text;
+  std::vector<std::string> notes;
+  const auto make = dialogue->Constraint(request, form, prompt, notes).value();
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    auto session = engine_->NewSession().value();
+    ASSERT_TRUE(session->Sync(prompt.ids, nullptr).ok());
+    GenerateOptions options{.n_tokens_max = 400};
+    options.sampling.seed = seed;
+    options.constraint = make;
+    auto reader = dialogue->Reader(request, form, prompt).value();
+    std::string content;
+    const auto take = [&](const std::vector<AnswerEvent>& events) {
+      for (const AnswerEvent& event : events) {
+        EXPECT_EQ(event.kind, AnswerEvent::Kind::kText) << event.text;
+        content += event.text;
+      }
+    };
+    const auto report = session->Generate(options, [&](const Token& token) {
+      take(reader->Feed(token));
+      return true;
+    });
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    take(reader->Finish());
+    const auto json = ParseOrderedJson(content, "the answer");
+    ASSERT_TRUE(json.ok()) << report->text;
+    EXPECT_TRUE(*json == 1 || *json == 2) << content;
+  }
 }
 
 }  // namespace

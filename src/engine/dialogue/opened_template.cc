@@ -18,6 +18,23 @@ std::optional<std::int32_t> TokenOf(const Tokenizer& tokenizer,
   return ids->front();
 }
 
+std::optional<std::int32_t> ClosingOf(const ChatSource& source,
+                                      const Tokenizer& tokenizer) {
+  const std::string answer = "Sentinel hazel of an answer";
+  const auto text =
+      source.chat.Render({{{"role", "user"}, {"content", "Sentinel"}},
+                          {{"role", "assistant"}, {"content", answer}}},
+                         nullptr, source.options);
+  const std::size_t at = text.ok() ? text->rfind(answer) : std::string::npos;
+  if (at == std::string::npos) return std::nullopt;
+  const auto ids = tokenizer.Encode(text->substr(at + answer.size()),
+                                    {.add_special = false});
+  if (!ids.ok() || ids->empty() || !tokenizer.IsSpecial(ids->front())) {
+    return std::nullopt;
+  }
+  return ids->front();
+}
+
 }  // namespace
 
 Result<OpenedTemplate> ProbeSource(ChatSource source,
@@ -43,8 +60,9 @@ Result<OpenedTemplate> ProbeSource(ChatSource source,
   family.program = std::make_shared<const output::Program>(output::WithTokens(
       *family.program,
       [&](std::string_view spelling) { return TokenOf(tokenizer, spelling); }));
+  const auto closing_id = ClosingOf(source, tokenizer);
   return OpenedTemplate{std::move(source), std::move(traits), std::move(family),
-                        name};
+                        name, closing_id};
 }
 
 }  // namespace hearth

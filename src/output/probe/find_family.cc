@@ -99,12 +99,19 @@ std::shared_ptr<const Program> ThoughtOf(const std::string& source) {
   return ThoughtFamily({}, {});
 }
 
+bool EndsWithMarker(std::string_view prompt, const std::string& marker) {
+  while (!prompt.empty() && IsBlank(prompt.back())) prompt.remove_suffix(1);
+  return !marker.empty() && prompt.ends_with(marker);
+}
+
 }  // namespace
 
 bool EndsInThought(const Program& program, std::string_view prompt) {
-  while (!prompt.empty() && IsBlank(prompt.back())) prompt.remove_suffix(1);
-  return !program.thought_begin.empty() &&
-         prompt.ends_with(program.thought_begin);
+  return EndsWithMarker(prompt, program.thought_begin);
+}
+
+bool EndsBehindThought(const Program& program, std::string_view prompt) {
+  return EndsWithMarker(prompt, program.thought_end);
 }
 
 FoundFamily FindFamily(const ChatTemplate& chat, const RenderOptions& options) {

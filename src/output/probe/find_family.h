@@ -22,5 +22,8 @@ FoundFamily FindFamily(const ChatTemplate& chat, const RenderOptions& options);
 
 // Whether an answer behind this prompt begins inside its reasoning.
 bool EndsInThought(const Program& program, std::string_view prompt);
+// Whether it ends with a thought that is over: there is to be none, as where a
+// client turned it off.
+bool EndsBehindThought(const Program& program, std::string_view prompt);
 
 }  // namespace hearth::output

@@ -138,49 +138,38 @@ HistoryUse UseSampledIds(Journal& journal, const Dialogue& dialogue,
                          const TextCodec& codec, const DialogueRequest& request,
                          const std::string& space, RenderedPrompt& prompt) {
   HistoryUse use;
-  if (prompt.message_ends.size() < 2 || !request.add_generation_prompt) {
-    return use;
-  }
+  if (prompt.answers.empty()) return use;
   const std::vector<std::int32_t> rendered = std::move(prompt.ids);
-  const std::vector<int> ends = std::move(prompt.message_ends);
-  prompt.ids.clear();
-  prompt.message_ends = {ends.front()};
+  const std::vector<int> ends = prompt.message_ends;
   const std::span<const std::int32_t> all(rendered);
-  const auto opening = all.subspan(static_cast<std::size_t>(ends.back()));
+  prompt.ids.clear();
   PrefixName before(space);
   const auto add = [&](std::span<const std::int32_t> ids) {
     prompt.ids.insert(prompt.ids.end(), ids.begin(), ids.end());
     before.Add(ids);
   };
-  add(all.first(static_cast<std::size_t>(ends.front())));
   const HistoryReading reading = {dialogue, codec, request, prompt};
-  for (std::size_t i = 1; i < ends.size(); ++i) {
-    const auto from = static_cast<std::size_t>(ends[i - 1]);
-    auto message = all.subspan(from, static_cast<std::size_t>(ends[i]) - from);
-    const bool answer =
-        !opening.empty() && message.size() > opening.size() &&
-        std::equal(opening.begin(), opening.end(), message.begin());
-    if (answer) {
-      ++use.answers;
-      add(opening);
-      message = message.subspan(opening.size());
-      const auto end = static_cast<std::size_t>(
-          std::find_if(message.begin(), message.end(),
-                       [&](std::int32_t id) { return journal.IsEnd(id); }) -
-          message.begin());
-      const auto name = AnswerName(reading, before, message.first(end));
-      const auto sampled =
-          name.has_value() ? journal.Find(*name) : std::nullopt;
-      if (sampled.has_value()) {
-        ++use.found;
-        add(sampled->ids);
-        message = message.subspan(end);
-      }
+  std::size_t at = 0;
+  for (IdRange& one : prompt.answers) {
+    const auto begin = static_cast<std::size_t>(one.begin);
+    const auto end = static_cast<std::size_t>(one.end);
+    add(all.subspan(at, begin - at));
+    at = end;
+    ++use.answers;
+    const auto answer = all.subspan(begin, end - begin);
+    const auto name = AnswerName(reading, before, answer);
+    const auto sampled = name.has_value() ? journal.Find(*name) : std::nullopt;
+    one.begin = static_cast<int>(prompt.ids.size());
+    use.found += sampled.has_value() ? 1 : 0;
+    add(sampled.has_value() ? std::span<const std::int32_t>(sampled->ids)
+                            : answer);
+    one.end = static_cast<int>(prompt.ids.size());
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      if (ends[i] < static_cast<int>(end)) continue;
+      prompt.message_ends[i] = ends[i] + one.end - static_cast<int>(end);
     }
-    add(message);
-    prompt.message_ends.push_back(static_cast<int>(prompt.ids.size()));
   }
-  add(opening);
+  add(all.subspan(at));
   return use;
 }
 

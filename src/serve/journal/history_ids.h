@@ -48,7 +48,8 @@ struct HistoryUse {
   int answers = 0, found = 0;  // "journal 3/4"
 };
 
-// Puts the sampled ids into `prompt`, whose message ends move with them.
+// Puts the sampled ids into `prompt`, whose answers and message ends move with
+// them.
 HistoryUse UseSampledIds(Journal& journal, const Dialogue& dialogue,
                          const TextCodec& codec, const DialogueRequest& request,
                          const std::string& space, RenderedPrompt& prompt);

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -41,11 +40,6 @@ class MemoryJournal final : public Journal {
       bytes_ = sampled.ids.size() * sizeof(std::int32_t);
     }
     records_[key] = sampled;
-    ends_.insert(sampled.end_id);
-  }
-  bool IsEnd(std::int32_t id) const override {
-    const MutexLock lock(mutex_);
-    return id >= 0 && ends_.contains(id);
   }
   int n_records() const override {
     const MutexLock lock(mutex_);
@@ -56,7 +50,6 @@ class MemoryJournal final : public Journal {
   const std::uint64_t budget_;
   mutable Mutex mutex_;
   std::unordered_map<Digest, SampledIds> records_ HEARTH_GUARDED_BY(mutex_);
-  std::set<std::int32_t> ends_ HEARTH_GUARDED_BY(mutex_);
   std::uint64_t bytes_ HEARTH_GUARDED_BY(mutex_) = 0;
 };
 
@@ -74,10 +67,6 @@ class FileJournal final : public Journal {
 
   std::optional<SampledIds> Find(const Digest& key) override;
   void Put(const Digest& key, const SampledIds& sampled) override;
-  bool IsEnd(std::int32_t id) const override {
-    const MutexLock lock(mutex_);
-    return id >= 0 && ends_.contains(id);
-  }
   int n_records() const override {
     const MutexLock lock(mutex_);
     return static_cast<int>(places_.size());
@@ -105,7 +94,6 @@ class FileJournal final : public Journal {
   int fd_ = -1;
   std::uint64_t read_ HEARTH_GUARDED_BY(mutex_) = 0;  // bytes that are known
   std::unordered_map<Digest, Place> places_ HEARTH_GUARDED_BY(mutex_);
-  std::set<std::int32_t> ends_ HEARTH_GUARDED_BY(mutex_);
 };
 
 // Keeps other processes from a change of what is already there.
@@ -190,7 +178,6 @@ void FileJournal::ReadNew() {
         ByteSpan(bytes).subspan(place.at - from, place.length), vault_.get());
     if (!record.ok()) continue;  // damaged, or under another key
     places_[record->key] = place;
-    ends_.insert(record->sampled.end_id);
   }
 }
 
@@ -225,7 +212,6 @@ void FileJournal::Put(const Digest& key, const SampledIds& sampled) {
   const auto record = JournalRecord(key, sampled, vault_.get());
   const MutexLock lock(mutex_);
   if (!record.ok()) return;
-  ends_.insert(sampled.end_id);
   if (fd_ < 0) return;
   FollowOthers();
   if (fd_ < 0) return;

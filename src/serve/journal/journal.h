@@ -35,8 +35,6 @@ class Journal {
 
   virtual std::optional<SampledIds> Find(const Digest& key) = 0;
   virtual void Put(const Digest& key, const SampledIds& sampled) = 0;
-  // End markers that answers have had, so far as is known.
-  virtual bool IsEnd(std::int32_t id) const = 0;
   virtual int n_records() const = 0;
 };
 

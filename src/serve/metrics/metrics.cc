@@ -136,6 +136,8 @@ std::string PrometheusMetrics::Text(const ServerGauges& now) {
       d(now.kv_budget_bytes));
   Set("hearth_store_budget_bytes", "What the store may take; 0: no limit",
       d(now.store_budget_bytes));
+  Set("hearth_save_queue_bytes", "Bytes on their way to the store",
+      d(now.save_queue_bytes));
   const char* passes = "Forward steps";
   Raise("hearth_passes_total", passes, now.passes - now.mixed_passes,
         {{"kind", "decode"}});

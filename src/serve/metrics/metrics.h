@@ -32,6 +32,7 @@ struct ServerGauges {
   double prefill_rate = 0, decode_rate = 0;  // tokens/s, lately
   std::uint64_t kv_held_bytes = 0, kv_mapped_bytes = 0, kv_budget_bytes = 0;
   std::uint64_t store_budget_bytes = 0;
+  std::uint64_t save_queue_bytes = 0;  // on their way to the store
   // Since the start.
   std::uint64_t passes = 0, mixed_passes = 0, rows = 0;
   std::uint64_t preempted_prefills = 0, preempted_decodes = 0;

@@ -103,14 +103,10 @@ Parsed<RenderedPrompt> Rendered(const Core& core, const WireRequest& request) {
 }
 
 // Where the breakpoints are in tokens.
-std::vector<int> SavePoints(const WireRequest& request,
-                            const RenderedPrompt& rendered) {
+std::vector<int> SavePoints(const RenderedPrompt& rendered) {
   std::vector<int> points;
-  for (const int n : request.breakpoints) {
-    const auto i = static_cast<std::size_t>(n) - 1;
-    if (n < 1 || i >= rendered.message_ends.size()) continue;
-    const int at = rendered.message_ends[i];
-    if (points.empty() || points.back() < at) points.push_back(at);
+  for (const int at : rendered.message_ends) {
+    if (at > (points.empty() ? 0 : points.back())) points.push_back(at);
   }
   return points;
 }
@@ -212,6 +208,7 @@ Parsed<Prepared> Prepare(const Core& core, WireRequest& request) {
     if (!constraint.ok()) return WireErrorOf(constraint.error());
     prepared.options.constraint = *std::move(constraint);
   } else {
+    request.dialogue.ends_after = request.breakpoints;
     auto rendered = Rendered(core, request);
     if (!rendered.ok()) return rendered.error();
     if (!rendered->stop_text.empty()) {
@@ -224,7 +221,7 @@ Parsed<Prepared> Prepare(const Core& core, WireRequest& request) {
     }
     PreparedPrompt& prompt = prepared.prompts.emplace_back();
     prompt.ids = rendered->ids;
-    prompt.save_points = SavePoints(request, *rendered);
+    prompt.save_points = SavePoints(*rendered);
     if (!prompt.save_points.empty()) {
       prepared.breakpoint_tokens = prompt.save_points.back();
     }
