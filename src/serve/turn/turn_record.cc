@@ -93,8 +93,9 @@ void AddTurnHeaders(std::vector<HttpHeader>& headers, const Usage& usage,
                     const Figures& figures,
                     const std::vector<std::string>& ignored) {
   headers.push_back({"X-Hearth-Prompt", std::to_string(usage.prompt)});
-  headers.push_back({"X-Hearth-Reused", std::to_string(usage.reused)});
+  // No tier: it is still being looked up, and 0 would be no figure.
   if (!figures.tier.empty()) {
+    headers.push_back({"X-Hearth-Reused", std::to_string(usage.reused)});
     headers.push_back({"X-Hearth-Tier", figures.tier});
   }
   if (!figures.miss.empty()) {
