@@ -275,7 +275,7 @@ void TcpConnection::Answer(const HttpAnswer& answer, bool keep_alive) {
   lingering_ = !keep_alive_;
   if (lingering_) inbox_.clear();
   head_only_ = parser_->request().method == "HEAD";
-  started_ = full_ = false;
+  started_ = over_ = full_ = false;
   watch_ = {};
   Whole(answer_, answer);
   Read();

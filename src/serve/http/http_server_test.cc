@@ -277,6 +277,18 @@ TEST_F(HttpServerTest, RefusesBeforeTheBodyComes) {
   EXPECT_EQ(other.Read().status, 200);
 }
 
+TEST_F(HttpServerTest, RefusalsOnAKeptConnectionArriveToo) {
+  Start();
+  RawClient client(server_->port());
+  const std::string forbidden = "GET /forbidden HTTP/1.1\r\nHost: a\r\n\r\n";
+  for (int i = 0; i < 3; ++i) {
+    client.Send(kGet);
+    EXPECT_EQ(client.Read().status, 200);
+    client.Send(forbidden);
+    EXPECT_EQ(client.Read().status, 403);
+  }
+}
+
 TEST_F(HttpServerTest, ALargeBodyIsRefusedInWordsThatArrive) {
   HttpOptions options;
   options.limits.body_bytes = 1000;

@@ -14,6 +14,7 @@ struct Reason {
 constexpr Reason kReasons[] = {{100, "Continue"},
                                {200, "OK"},
                                {204, "No Content"},
+                               {304, "Not Modified"},
                                {400, "Bad Request"},
                                {401, "Unauthorized"},
                                {403, "Forbidden"},
@@ -64,13 +65,18 @@ std::string ResponseHead(int status, std::string_view content_type,
       "HTTP/1.1 " + std::to_string(status) + " " + ReasonOf(status) + "\r\n";
   AddHeader(head, "Date", Date());
   if (!content_type.empty()) AddHeader(head, "Content-Type", content_type);
-  // Answers hold conversations; no one in between keeps or guesses at them.
-  AddHeader(head, "Cache-Control", "no-store");
+  // Answers hold conversations; no one in between keeps or guesses at them,
+  // unless an answer is a file and says so.
+  const bool says_itself = std::any_of(
+      headers.begin(), headers.end(),
+      [](const HttpHeader& h) { return SameName(h.name, "Cache-Control"); });
+  if (!says_itself) AddHeader(head, "Cache-Control", "no-store");
   AddHeader(head, "X-Content-Type-Options", "nosniff");
   for (const HttpHeader& header : headers) {
     AddHeader(head, header.name, header.value);
   }
-  if (end == BodyEnd::kLength && status != 204) {
+  const bool bodiless = status == 204 || status == 304;
+  if (end == BodyEnd::kLength && !bodiless) {
     AddHeader(head, "Content-Length", std::to_string(length));
   } else if (end == BodyEnd::kChunks) {
     AddHeader(head, "Transfer-Encoding", "chunked");
