@@ -69,7 +69,6 @@ void PageWatchers::Add(std::shared_ptr<Reply> reply,
     if (const auto whose = it.lock()) whose->reply->Send(": quiet\n\n");
   };
   watch.quiet_first_ms = watch.quiet_every_ms = kPingMs;
-  headers.push_back({"Cache-Control", "no-store"});
   bool first = false, late = false;
   {
     const MutexLock lock(state_->mutex);
