@@ -119,7 +119,7 @@ TEST_F(ProgramChat, LinesAreEditedAndRecalled) {
   ASSERT_TRUE(terminal.Shows("taken back; 0 turns are left"));
   ASSERT_TRUE(terminal.Shows("> "));
   terminal.Type("/set temperature 0.5\r");
-  ASSERT_TRUE(terminal.Shows("temperature 0.50"));
+  ASSERT_TRUE(terminal.Shows("temperature 0.5,"));
   ASSERT_TRUE(terminal.Shows("> "));
   terminal.Type("\004");
   EXPECT_EQ(terminal.ExitCode(), 0);
