@@ -12,21 +12,8 @@ void Describe(ModelConfig& config, WeightPlan&) {
   config.router = RouterKind::kSoftmaxOfChosen;
 }
 
-// Layers that differ in more than their weights have no code here.
-Result<void> RefuseDenseLayers(const HfInput& in) {
-  HEARTH_ASSIGN(const int step, HfSize(in, "decoder_sparse_step", 1));
-  const Json* dense = JsonFind(in.json, "mlp_only_layers");
-  if (step != 1 || (dense != nullptr && !dense->empty())) {
-    return UnsupportedSetting(in.label,
-                              "dense layers between those with experts "
-                              "(decoder_sparse_step, mlp_only_layers) are not "
-                              "supported");
-  }
-  return {};
-}
-
 Result<void> FinishHf(const HfInput& in) {
-  HEARTH_TRY(RefuseDenseLayers(in));
+  HEARTH_TRY(HfOnlyExperts(in));
   HEARTH_TRY(HfAttentionBias(in));
   ModelConfig& c = in.config;
   // transformers 5 renamed it.

@@ -155,6 +155,18 @@ Result<void> HfWindows(const HfInput& in, int window,
   return {};
 }
 
+Result<void> HfOnlyExperts(const HfInput& in) {
+  HEARTH_ASSIGN(const int step, HfSize(in, "decoder_sparse_step", 1));
+  const Json* dense = JsonFind(in.json, "mlp_only_layers");
+  if (step != 1 || (dense != nullptr && !dense->empty())) {
+    return UnsupportedSetting(in.label,
+                              "dense layers between those with experts "
+                              "(decoder_sparse_step, mlp_only_layers) are not "
+                              "supported");
+  }
+  return {};
+}
+
 Result<void> HfOptionalWindows(const HfInput& in) {
   HEARTH_ASSIGN(const bool use,
                 JsonBool(in.json, "use_sliding_window", in.label, false));

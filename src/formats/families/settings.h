@@ -54,6 +54,9 @@ Result<void> HfWindows(const HfInput& in, int window,
                        const std::function<bool(int layer)>& by_default);
 // qwen's way: use_sliding_window, sliding_window, max_window_layers.
 Result<void> HfOptionalWindows(const HfInput& in);
+// kUnsupported when some layers have no experts (decoder_sparse_step,
+// mlp_only_layers): layers that differ in more than their weights have no code.
+Result<void> HfOnlyExperts(const HfInput& in);
 
 // Main and local rotation of all of a head: from the members of
 // rope_parameters that are called full_attention and sliding_attention, or else

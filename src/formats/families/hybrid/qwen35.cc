@@ -162,15 +162,7 @@ Result<void> FinishMoeHf(const HfInput& in) {
     return UnsupportedSetting(in.label, "num_experts = 0");
   }
   HEARTH_TRY(HfRequire(in, "norm_topk_prob", true));
-  HEARTH_ASSIGN(const int step, HfSize(in, "decoder_sparse_step", 1));
-  const Json* dense = JsonFind(in.json, "mlp_only_layers");
-  if (step != 1 || (dense != nullptr && !dense->empty())) {
-    return UnsupportedSetting(in.label,
-                              "dense layers between those with experts "
-                              "(decoder_sparse_step, mlp_only_layers) are not "
-                              "supported");
-  }
-  return {};
+  return HfOnlyExperts(in);
 }
 
 Result<void> FinishNextHf(const HfInput& in) {
