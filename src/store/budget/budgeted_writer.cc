@@ -81,8 +81,16 @@ Result<void> WrittenFiles::Finish() {
     for (PendingFile& file : files_) HEARTH_TRY(Publish(file));
   }
   if (!any_durable) return {};
-  for (const auto& [name, folder] : folders_) HEARTH_TRY(folder.Sync());
-  for (const Directory& parent : parents_) HEARTH_TRY(parent.Sync());
+  // On a slow disk the names take as long as the files: giving up ends this,
+  // too.
+  for (const auto& [name, folder] : folders_) {
+    HEARTH_TRY(CheckGoingOn(stop_));
+    HEARTH_TRY(folder.Sync());
+  }
+  for (const Directory& parent : parents_) {
+    HEARTH_TRY(CheckGoingOn(stop_));
+    HEARTH_TRY(parent.Sync());
+  }
   return {};
 }
 

@@ -1,8 +1,6 @@
-// What a stopped process, a wrong clock, limits of the system and things in the
-// wrong place do to a store.
+// What a wrong clock, limits of the system and things in the wrong place do to
+// a store.
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -11,159 +9,14 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/files/faulty_file_ops.h"
 #include "store/admin/store_admin.h"
-#include "store/directory/dir_store.h"
-#include "store/directory/layout.h"
 #include "store/memo/speed_memo.h"
-#include "store/tests/store_testing.h"
-#include "testing/temp_dir.h"
+#include "store/tests/store_trial_testing.h"
 
 namespace hearth {
 namespace {
 
 namespace fs = std::filesystem;
-
-class StoreTrial : public testing::Test {
- protected:
-  std::unique_ptr<KvStore> OpenStore() {
-    options_.tidy_in_background = false;
-    auto store = KvStore::Open(root_, options_);
-    EXPECT_TRUE(store.ok()) << store.error().message;
-    return std::move(store).value();
-  }
-  Result<void> Save(int first = 100) {
-    const TinyPrompt prompt(identity_, spec_, TinyTokens(41, first));
-    return prompt.SaveTo(*OpenStore());
-  }
-  int Found(int first = 100) {
-    return LookUp(*OpenStore(), identity_, spec_, TinyTokens(41, first))
-        .n_tokens;
-  }
-  std::string PathOfBlock(std::size_t index) const {
-    const StorePath path =
-        BlockPath(BlockChain(identity_, TinyTokens(41), 16)[index].id);
-    return root_ + "/" + path.folder + "/" + path.name;
-  }
-  std::string PathOfManifest(int first = 100) const {
-    const BlockChain chain(identity_, TinyTokens(41, first), 16);
-    return root_ + "/prompts/" + PromptStem("tiny", chain.end_id()) +
-           ".kvcache";
-  }
-  // Saving mends what stands in the store's way, and says nothing about it.
-  void ExpectMended(const std::string& what) {
-    const auto saved = Save();
-    EXPECT_TRUE(saved.ok()) << what << ": " << saved.error().message;
-    const auto match = LookUp(*OpenStore(), identity_, spec_, TinyTokens(41));
-    EXPECT_EQ(match.n_tokens, 41) << what << ": " << match.miss_reason;
-    EXPECT_TRUE(match.warnings.empty()) << what;
-  }
-
-  TempDir dir_;
-  std::string root_ = dir_.path() + "/s";
-  KvSpec spec_ = TinySpec();
-  KvIdentity identity_ = TinyIdentity(spec_);
-  StoreOptions options_;
-};
-
-// A process that holds the lock and is stopped, as by a laptop's lid.
-class Holder {
- public:
-  explicit Holder(const std::string& root) {
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      const auto folder = Directory::Open(FileOps::System(), root);
-      const auto fd = folder->OpenForUpdate(kUsageName);
-      if (!fd.ok() || ::flock(fd->get(), LOCK_EX) != 0) ::_exit(1);
-      ::raise(SIGSTOP);
-      ::_exit(0);
-    }
-    int status = 0;
-    stopped_ =
-        ::waitpid(pid_, &status, WUNTRACED) == pid_ && WIFSTOPPED(status);
-  }
-  ~Holder() {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  bool stopped() const { return stopped_; }
-  pid_t pid() const { return pid_; }
-
- private:
-  pid_t pid_;
-  bool stopped_ = false;
-};
-
-TEST_F(StoreTrial, AStoppedProcessWithTheLockStopsNobodyAndIsNamed) {
-  ASSERT_TRUE(Save().ok());
-  const Holder holder(root_);
-  ASSERT_TRUE(holder.stopped());
-  options_.lock_wait = std::chrono::milliseconds(30);
-  EXPECT_EQ(Found(), 41) << "readers do not lock";
-  const auto saved = Save(7);
-  ASSERT_FALSE(saved.ok());
-  EXPECT_NE(saved.error().message.find("held by"), std::string::npos);
-  EXPECT_NE(saved.error().message.find(std::to_string(holder.pid())),
-            std::string::npos)
-      << saved.error().message;
-  EXPECT_NE(saved.error().message.find("stopped"), std::string::npos)
-      << saved.error().message;
-  SpaceLimits limits;
-  limits.lock_wait = options_.lock_wait;
-  EXPECT_EQ(StoreAdmin::Open(root_)->Gc(limits).error().code, Code::kIo);
-  EXPECT_TRUE(StoreAdmin::Open(root_)->Wipe({}).ok()) << "needs no lock";
-  EXPECT_EQ(Found(), 0);
-}
-
-TEST_F(StoreTrial, GivingUpEndsTheWaitForTheLock) {
-  ASSERT_TRUE(Save().ok());
-  const Holder holder(root_);
-  options_.lock_wait = std::chrono::hours(1);
-  const auto store = OpenStore();
-  store->GiveUp();
-  const TinyPrompt prompt(identity_, spec_, TinyTokens(41, 7));
-  EXPECT_EQ(prompt.SaveTo(*store).error().code, Code::kCancelled);
-}
-
-// Writes and flushes may take as long as they like: nobody waits for them.
-class LockWatcher : public FileOps {
- public:
-  explicit LockWatcher(std::string usage) : usage_(std::move(usage)) {}
-  ssize_t Write(int fd, const void* from, std::size_t n) override {
-    if (n != 16) Check();  // the sum itself
-    return FileOps::Write(fd, from, n);
-  }
-  int Fsync(int) override {
-    Check();
-    return 0;
-  }
-  int n_checked = 0, n_held = 0;
-
- private:
-  void Check() {
-    const int fd = ::open(usage_.c_str(), O_RDWR | O_CLOEXEC);
-    if (fd < 0) return;
-    ++n_checked;
-    if (::flock(fd, LOCK_EX | LOCK_NB) != 0) ++n_held;
-    ::close(fd);
-  }
-  std::string usage_;
-};
-
-TEST_F(StoreTrial, NothingIsWrittenOrFlushedUnderTheLock) {
-  LockWatcher watcher(root_ + "/usage");
-  options_.file_ops = &watcher;
-  ASSERT_TRUE(Save().ok());
-  const std::string bundle = dir_.path() + "/bundle";
-  const auto admin = StoreAdmin::Open(root_, &watcher);
-  const std::string stem = admin->List()->front().stem;
-  ASSERT_TRUE(admin->Export(stem, bundle).ok());
-  ASSERT_TRUE(admin->Wipe({}).ok());
-  ASSERT_TRUE(admin->Import(bundle, {}).ok());
-  ASSERT_TRUE(admin->Pin(stem).ok());
-  EXPECT_GT(watcher.n_checked, 10);
-  EXPECT_EQ(watcher.n_held, 0);
-}
 
 TEST_F(StoreTrial, ABlockAsLongAsADiskIsNotRead) {
   ASSERT_TRUE(Save().ok());
@@ -334,107 +187,6 @@ TEST_F(StoreTrial, SideFilesOfAKeyAreSealedUnderTheirOwnNames) {
   for (const auto& entry : fs::directory_iterator(root_ + "/models")) {
     EXPECT_EQ(ReadTextFile(entry.path())->find("secret"), std::string::npos);
   }
-}
-
-TEST_F(StoreTrial, AnImportKeepsTheBudgetAndMendsWhatIsDamaged) {
-  ASSERT_TRUE(Save().ok());
-  const auto admin = StoreAdmin::Open(root_);
-  const std::string stem = admin->List()->front().stem;
-  const std::string bundle = dir_.path() + "/bundle";
-  ASSERT_TRUE(admin->Export(stem, bundle).ok());
-  std::fstream(PathOfBlock(1), std::ios::in | std::ios::out | std::ios::binary)
-      .seekp(-1, std::ios::end)
-      .put('x');
-  ASSERT_TRUE(admin->Import(bundle, {}).ok());
-  EXPECT_EQ(Found(), 41);
-  EXPECT_TRUE(admin->Verify(false)->defects.empty());
-
-  root_ += "2";
-  for (int i = 0; i < 4; ++i) ASSERT_TRUE(Save(1000 * i).ok());
-  SpaceLimits limits;
-  limits.disk_budget_bytes = StoreAdmin::Open(root_)->Stats()->total_bytes;
-  ASSERT_TRUE(StoreAdmin::Open(root_)->Import(bundle, limits).ok());
-  EXPECT_LE(StoreAdmin::Open(root_)->Stats()->total_bytes,
-            limits.disk_budget_bytes);
-  EXPECT_EQ(Found(), 41);
-}
-
-TEST_F(StoreTrial, SwappedManifestsAreFoundAndNeverExported) {
-  ASSERT_TRUE(Save(100).ok());
-  ASSERT_TRUE(Save(7).ok());
-  const std::string a = PathOfManifest(100), b = PathOfManifest(7);
-  fs::rename(a, a + ".x");
-  fs::rename(b, a);
-  fs::rename(a + ".x", b);
-  const auto admin = StoreAdmin::Open(root_);
-  EXPECT_FALSE(
-      admin->Export(fs::path(a).stem().string(), dir_.path() + "/f").ok());
-  EXPECT_EQ(admin->Verify(true)->defects.size(), 2u);
-  EXPECT_FALSE(fs::exists(a));
-}
-
-TEST_F(StoreTrial, WipeLeavesNoBlockWhereverItWasMoved) {
-  ASSERT_TRUE(Save(100).ok());
-  ASSERT_TRUE(Save(7).ok());
-  const fs::path block = PathOfBlock(0);
-  fs::rename(block, root_ + "/moved.kv");
-  fs::create_directories(root_ + "/blocks/XY/deep");
-  fs::rename(PathOfBlock(1), root_ + "/blocks/XY/deep/a");
-  fs::rename(PathOfBlock(2), root_ + "/prompts/RENAMED.KV");
-  fs::permissions(root_ + "/prompts", fs::perms(0500));
-  ASSERT_EQ(::mkfifo((root_ + "/models").c_str(), 0600), 0);
-  ASSERT_EQ(::mkfifo((root_ + "/blocks/pipe").c_str(), 0600), 0);
-  std::ofstream(root_ + "/prompts/x.kvcache.tmp.12.3") << "x";
-  const auto report = StoreAdmin::Open(root_)->Wipe({});
-  ASSERT_TRUE(report.ok());
-  EXPECT_TRUE(report->left.empty()) << report->left[0];
-  std::vector<std::string> names;
-  for (const auto& entry : fs::recursive_directory_iterator(root_)) {
-    if (!entry.is_directory()) names.push_back(entry.path().filename());
-  }
-  std::sort(names.begin(), names.end());
-  EXPECT_EQ(names, (std::vector<std::string>{"VERSION", "usage"}));
-}
-
-TEST_F(StoreTrial, WipeAndGcNameWhatTheyCouldNotDelete) {
-  class NoUnlink : public FileOps {
-   public:
-    int UnlinkAt(int directory, const char* name, int flags) override {
-      if (std::string_view(name).ends_with(".kv")) {
-        errno = EPERM;
-        return -1;
-      }
-      return FileOps::UnlinkAt(directory, name, flags);
-    }
-  } ops;
-  ASSERT_TRUE(Save().ok());
-  const auto report = StoreAdmin::Open(root_, &ops)->Wipe({});
-  ASSERT_TRUE(report.ok());
-  ASSERT_EQ(report->left.size(), 3u);
-  EXPECT_NE((report->left[0] + report->left[1] + report->left[2])
-                .find(PathOfBlock(0)),
-            std::string::npos);
-  fs::create_directories(root_ + "/quarantine");
-  std::ofstream(root_ + "/quarantine/a.kv") << "x";
-  EXPECT_EQ(StoreAdmin::Open(root_, &ops)->Gc({})->left.size(), 1u);
-}
-
-TEST_F(StoreTrial, VerifyAndGcRemoveWhatIsNoFile) {
-  ASSERT_TRUE(Save().ok());
-  const std::string pipe = root_ + "/blocks/ab";
-  fs::create_directories(pipe);
-  ASSERT_EQ(::mkfifo((pipe + "/" + std::string(64, 'a') + ".kv").c_str(), 0600),
-            0);
-  fs::copy_file(PathOfBlock(0), root_ + "/blocks/ab/other-name.kv");
-  const auto admin = StoreAdmin::Open(root_);
-  const auto report = admin->Verify(true);
-  ASSERT_EQ(report->defects.size(), 2u);
-  EXPECT_TRUE(report->defects[0].set_aside && report->defects[1].set_aside);
-  fs::create_directories(root_ + "/models/folder");
-  ASSERT_TRUE(admin->Gc({})->left.empty());
-  EXPECT_FALSE(fs::exists(root_ + "/models/folder"));
-  EXPECT_TRUE(fs::is_empty(root_ + "/quarantine"));
-  EXPECT_EQ(Found(), 41);
 }
 
 }  // namespace
