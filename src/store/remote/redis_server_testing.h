@@ -74,19 +74,15 @@ class RedisServer {
   // False: there is no redis-server on this machine, or not with these
   // arguments.
   bool WaitUntilUp(const RemoteUrl& url) {
-    for (const Deadline deadline = InAMinute();
-         std::chrono::steady_clock::now() < deadline;) {
-      const auto client = RedisClient::Connect(url, deadline);
-      if (client.ok() && (*client)->Exists("x", deadline).ok()) return true;
-      int status = 0;
-      if (::waitpid(pid_, &status, WNOHANG) == pid_) {
-        pid_ = -1;
-        return false;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    ADD_FAILURE() << "redis-server runs and does not answer";
-    return false;
+    return WaitUntil(url,
+                     [](const Result<bool>& answer) { return answer.ok(); });
+  }
+  // The same for one that may refuse what it is asked, as a node of a cluster
+  // does.
+  bool WaitUntilItTalks(const RemoteUrl& url) {
+    return WaitUntil(url, [](const Result<bool>& answer) {
+      return answer.ok() || answer.error().code == Code::kUnsupported;
+    });
   }
   void Stop() {
     if (pid_ <= 0) return;
@@ -104,6 +100,25 @@ class RedisServer {
   }
 
  private:
+  template <typename IsEnough>
+  bool WaitUntil(const RemoteUrl& url, IsEnough is_enough) {
+    for (const Deadline deadline = InAMinute();
+         std::chrono::steady_clock::now() < deadline;) {
+      const auto client = RedisClient::Connect(url, deadline);
+      if (client.ok() && is_enough((*client)->Exists("x", deadline))) {
+        return true;
+      }
+      int status = 0;
+      if (::waitpid(pid_, &status, WNOHANG) == pid_) {
+        pid_ = -1;
+        return false;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ADD_FAILURE() << "redis-server runs and does not answer";
+    return false;
+  }
+
   int port_ = 0;
   pid_t pid_ = -1;
 };

@@ -50,7 +50,7 @@ StoreMatch TieredStore::Lookup(const BlockChain& prompt, const KvSpec& spec,
     match.miss_reason.clear();
     local_->AppendFullBlocks(prompt, spec, match);
     fetched = AppendFetched(prompt, spec, deadline, match);
-  } while (fetched.n_taken > 0);
+  } while (fetched.n_taken > 0 && !fetched.found_bad);
   local_->AppendTail(prompt, spec, match);
   if (match.n_tokens_remote > 0) match.tier = "remote";
   if (!match.miss_reason.empty() && !fetched.reason.empty()) {
@@ -81,7 +81,12 @@ TieredStore::Fetched TieredStore::AppendFetched(const BlockChain& prompt,
   for (std::size_t i = 0; i < fetched.files.size(); ++i) {
     auto block = Take(fetched.files[i], prompt, first + i, spec);
     if (!block.ok()) {
-      if (block.error().code == Code::kCorrupt) remote_.Distrust(wanted[i]);
+      // Those behind it were not looked at: who spoiled one may have spoiled
+      // them, too. They are computed here and sent again.
+      if (block.error().code == Code::kCorrupt) {
+        for (; i < wanted.size(); ++i) remote_.Distrust(wanted[i]);
+      }
+      result.found_bad = true;
       result.reason = block.error().message;
       match.warnings.push_back(block.error().message + "; ignored");
       break;

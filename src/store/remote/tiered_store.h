@@ -48,6 +48,7 @@ class TieredStore final : public KvStore {
   // Appends the blocks that are missing here and are there; what ended it.
   struct Fetched {
     std::size_t n_taken = 0;
+    bool found_bad = false;  // one was there and did not count
     std::string reason;
   };
   Fetched AppendFetched(const BlockChain& prompt, const KvSpec& spec,
