@@ -56,69 +56,6 @@ TEST(PromptCache, EditingTheLastWordCostsAtMostABlockAndTheTail) {
   EXPECT_EQ(edited.text, MustAsk({.model_path = kStories260K}, ids).text);
 }
 
-// What each id stands for behind other text.
-std::vector<std::string> Pieces(const TextCodec& codec) {
-  const std::int32_t before = codec.Encode("x", false)->back();
-  const std::string start = *codec.Decode(std::vector{before});
-  std::vector<std::string> pieces;
-  for (std::int32_t id = 0; id < codec.vocab_size(); ++id) {
-    const auto both = codec.Decode(std::vector{before, id});
-    pieces.push_back(both.ok() && both->starts_with(start)
-                         ? both->substr(start.size())
-                         : "");
-  }
-  return pieces;
-}
-
-// The ids with most tokens spelled letter by letter, as a model may sample
-// them.
-std::vector<std::int32_t> SpelledOut(const TextCodec& codec,
-                                     const std::vector<std::int32_t>& ids) {
-  const std::vector<std::string> pieces = Pieces(codec);
-  std::vector<std::int32_t> out;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    std::vector<std::int32_t> letters;
-    for (const char c : pieces[static_cast<std::size_t>(ids[i])]) {
-      const auto found =
-          std::find(pieces.begin(), pieces.end(), std::string(1, c));
-      if (found == pieces.end()) letters.clear();
-      if (found == pieces.end()) break;
-      letters.push_back(static_cast<std::int32_t>(found - pieces.begin()));
-    }
-    if (i < 4 || letters.empty()) letters = {ids[i]};
-    out.insert(out.end(), letters.begin(), letters.end());
-  }
-  return out;
-}
-
-TEST(PromptCache, TheSameTextUnderOtherIdsIsFoundAndContinued) {
-  TempDir dir;
-  EngineOptions options = WithDir(dir.path() + "/s");
-  std::string text = "Once upon a time there was a little girl named Lily.";
-  for (int i = 0; i < 6; ++i) text += " She saw a big red ball and ran to it.";
-  const auto plain = Engine::Open({.model_path = kStories260K}).value();
-  const TextCodec& codec = plain->codec();
-  const auto sampled = SpelledOut(codec, codec.Encode(text, true).value());
-  ASSERT_EQ(*codec.Decode(sampled),
-            *codec.Decode(codec.Encode(text, true).value()));
-  MustAsk(options, sampled);
-
-  const auto asked = codec.Encode(text + " The end was near.", true).value();
-  const auto prefer = [&] {
-    return Engine::Open(options).value()->PreferStoredIds(asked);
-  };
-  EXPECT_EQ(prefer().ids, asked) << "off unless asked for";
-  EXPECT_EQ(prefer().from_store, 0);
-  options.cache_by_text = true;
-  const PromptIds ids = prefer();
-  EXPECT_EQ(ids.from_store, static_cast<int>(sampled.size()));
-  EXPECT_EQ(*codec.Decode(ids.ids), *codec.Decode(asked));
-  const Answer hot = MustAsk(options, ids.ids);
-  EXPECT_EQ(hot.sync.reused_tokens, ids.from_store);
-  // The answer is the one that these ids have without any store.
-  EXPECT_EQ(hot.text, MustAsk({.model_path = kStories260K}, ids.ids).text);
-}
-
 // R61: a hit that is slower than computing is not taken.
 TEST(PromptCache, R61_LoadingIsLeftOutWhereComputingIsFaster) {
   TempDir dir;

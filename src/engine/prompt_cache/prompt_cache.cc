@@ -264,7 +264,7 @@ std::optional<TextMatch> PromptCache::FindText(
   };
   const auto stored =
       store_->RecentPrompts(identity_, kPromptsToCompare, begins_alike);
-  auto match = FindByText(tokenizer, ids, stored, n_covered, spec.block_tokens);
+  auto match = FindByText(tokenizer, ids, stored, n_covered, spec);
   if (!match.has_value()) return match;
   // The blocks may be gone, whatever the manifest says.
   const int n_full = match->n_usable / spec.block_tokens * spec.block_tokens;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "store/format/block_pieces.h"
+
 namespace hearth {
 namespace {
 
@@ -97,18 +99,19 @@ std::string SpellTokens(const Tokenizer& tokenizer,
 std::optional<TextMatch> FindByText(
     const Tokenizer& tokenizer, std::span<const std::int32_t> ids,
     std::span<const std::vector<std::int32_t>> stored, int n_covered,
-    int block_tokens) {
+    const KvSpec& spec) {
   const Comparison comparison(tokenizer, ids);
   const auto& offsets = comparison.offsets();
-  const auto step = static_cast<std::size_t>(block_tokens);
+  const auto step = static_cast<std::size_t>(spec.block_tokens);
   std::optional<TextMatch> best;
   std::size_t most = static_cast<std::size_t>(n_covered) + step - 1;
   for (const std::vector<std::int32_t>& prompt : stored) {
     const Shared shared = comparison.With(prompt);
-    // A partial block is stored as the end of its prompt alone.
-    const std::size_t usable = shared.n_stored == prompt.size()
-                                   ? prompt.size()
-                                   : shared.n_stored / step * step;
+    // The beginning of a block serves, unless it cannot be cut.
+    const std::size_t full = shared.n_stored / step * step;
+    const std::size_t in_block = std::min(prompt.size() - full, step);
+    const std::size_t usable =
+        CanBePiece(spec, in_block) ? shared.n_stored : full;
     if (usable == 0) continue;
     // Asked tokens that need not be computed.
     const auto n_spared = static_cast<std::size_t>(

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "cache/kv_layout.h"
 #include "text/tokenizer.h"
 
 namespace hearth {
@@ -28,15 +29,16 @@ std::string SpellTokens(const Tokenizer& tokenizer,
 struct TextMatch {
   std::vector<std::int32_t> ids;  // for the whole prompt
   int n_from_store = 0;           // leading ones that are a stored prompt's
-  int n_usable = 0;               // of them: whole blocks, or the whole prompt
+  int n_usable = 0;  // of them: all, or whole blocks where one cannot be cut
 };
 
 // `ids`: the prompt as the tokenizer gives it; the first `n_covered` are stored
 // as they are. Of `stored` prompts the one that covers most, when that is at
-// least one block of `ids` more; nothing otherwise.
+// least one block of `ids` more; nothing otherwise. `spec`: of the stored
+// blocks.
 std::optional<TextMatch> FindByText(
     const Tokenizer& tokenizer, std::span<const std::int32_t> ids,
     std::span<const std::vector<std::int32_t>> stored, int n_covered,
-    int block_tokens);
+    const KvSpec& spec);
 
 }  // namespace hearth

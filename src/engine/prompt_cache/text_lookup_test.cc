@@ -42,8 +42,15 @@ using P = PairTokenizer;
 using Ids = std::vector<std::int32_t>;
 
 std::optional<TextMatch> Find(const Ids& ids, const std::vector<Ids>& stored,
-                              int n_covered = 0, int block_tokens = 2) {
-  return FindByText(P(), ids, stored, n_covered, block_tokens);
+                              int n_covered = 0, int block_tokens = 2,
+                              KvFormat format = KvFormat::kF16) {
+  const KvSpec spec(UniformKv{.n_layers = 1,
+                              .n_heads = 1,
+                              .head_dim = 32,
+                              .key_format = format,
+                              .value_format = format,
+                              .block_tokens = block_tokens});
+  return FindByText(P(), ids, stored, n_covered, spec);
 }
 
 TEST(TextLookup, StoredIdsAreTakenUpToACommonBoundary) {
@@ -56,15 +63,22 @@ TEST(TextLookup, StoredIdsAreTakenUpToACommonBoundary) {
   EXPECT_EQ(match->n_usable, 4);
 }
 
-TEST(TextLookup, APartialBlockCountsAtTheEndOfItsPromptAlone) {
+TEST(TextLookup, TheBeginningOfABlockCountsWhereItCanBeCut) {
   const Ids asked = {P::kAb, P::kAb, P::kAb, P::kAb};
   const Ids five = {P::kA, P::kB, P::kA, P::kB, P::kAb};
-  EXPECT_EQ(Find(asked, {five})->n_usable, 5);
-  Ids longer = five;
-  longer.push_back(P::kBb);
-  const auto match = Find(asked, {longer});
-  EXPECT_EQ(match->n_from_store, 5);
-  EXPECT_EQ(match->n_usable, 4);
+  const Ids more = {P::kA, P::kB, P::kA, P::kB, P::kAb, P::kBb, P::kA, P::kA};
+  const auto usable = [&](const Ids& stored, KvFormat format) {
+    const auto match = Find(asked, {stored}, 0, /*block_tokens=*/2, format);
+    EXPECT_EQ(match->n_from_store, 5);
+    return match->n_usable;
+  };
+  for (const Ids& stored : {five, more}) {
+    EXPECT_EQ(usable(stored, KvFormat::kF16), 5);
+  }
+  // The newest tokens of a quantised cache are not quantised; a full block is,
+  // and cannot be cut.
+  EXPECT_EQ(usable(five, KvFormat::kInt8), 5);
+  EXPECT_EQ(usable(more, KvFormat::kInt8), 4);
 }
 
 TEST(TextLookup, TheOneThatSparesMostWins) {
