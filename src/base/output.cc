@@ -109,6 +109,13 @@ bool RenameToNew(const std::string& from, const std::string& to) {
   return ::rename(from.c_str(), to.c_str()) == 0;
 }
 
+// What killed writers of this file left beside it.
+void SweepBeside(const std::string& path) {
+  const auto folder = Directory::Open(FileOps::System(), ParentOf(path));
+  const std::string name = fs::path(path).filename().string();
+  if (folder.ok() && !name.empty()) SweepTemporariesOf(*folder, name);
+}
+
 // Some network and user-space file systems cannot flush a directory and say
 // EINVAL; what they promise of a rename is theirs.
 Result<void> FlushDirectory(const std::string& path) {
@@ -140,6 +147,7 @@ Result<OutputFile> OutputFile::Create(const std::string& path,
   } else if (target.through) {
     file.fd_ = ::open(target.path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
   } else {
+    SweepBeside(target.path);
     file.temporary_ = TemporaryName(target.path);
     // The mode of what is replaced is its owner's choice.
     const mode_t mode = file.replace_ ? st.st_mode & 0777 : 0666;

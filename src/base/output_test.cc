@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -170,6 +171,29 @@ TEST_F(Output, AFullDirectoryIsTakenOnlyWhenToldAndKeepsWhatIsNotOurs) {
   EXPECT_EQ(Text(At("d/config.json")), "new");
   EXPECT_EQ(Text(At("d/README.md")), "mine");
   EXPECT_EQ(std::distance(fs::directory_iterator(At("d")), {}), 2);
+}
+
+// A killed writer's beginning goes with the next write of that file; those of
+// other files, of writers that live and what is not hearth's stay.
+TEST_F(Output, WhatAKilledWriterLeftGoesWithTheNextWrite) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto file = OutputFile::Create(At("a.json"), {});
+    (void)file->Append(AsBytes(std::string_view("half")));
+    auto other = OutputFile::Create(At("a.json.b"), {});
+    ::_exit(file.ok() && other.ok() ? 0 : 1);  // as if killed
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  Put("a.json.tmp.mine", "not hearth's");
+  auto alive = OutputFile::Create(At("a.json"), {});
+  ASSERT_TRUE(alive.ok());
+  EXPECT_EQ(n_files(), 3u) << "the other file's, mine, and the one that lives";
+  ASSERT_TRUE(WriteOutput(At("a.json"), {}, "1").ok());
+  EXPECT_EQ(n_files(), 4u);
+  ASSERT_TRUE(WriteOutput(At("a.json.b"), {}, "2").ok());
+  EXPECT_EQ(n_files(), 4u);
 }
 
 }  // namespace

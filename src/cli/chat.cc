@@ -34,16 +34,12 @@ struct ChatArgs {
 
 std::string FooterText(const TurnReport& r, double first_token_ms,
                        bool verbose) {
-  const int n = static_cast<int>(r.generate.token_ids.size());
-  std::string text =
-      "[" + std::to_string(r.sync.prompt_tokens) + " tokens, " +
-      std::to_string(r.sync.reused_tokens) + " reused (" + r.sync.reuse_tier +
-      "), first token " + HumanMs(first_token_ms) + ", " + std::to_string(n) +
-      " tokens at " +
-      Fixed(r.generate.decode_ms > 0 ? 1000.0 * (n - 1) / r.generate.decode_ms
-                                     : 0,
-            1) +
-      "/s";
+  std::string text = "[" + std::to_string(r.sync.prompt_tokens) + " tokens, " +
+                     std::to_string(r.sync.reused_tokens) + " reused (" +
+                     r.sync.reuse_tier + "), first token " +
+                     HumanMs(first_token_ms) + ", " +
+                     DecodeText(static_cast<int>(r.generate.token_ids.size()),
+                                r.generate.decode_ms);
   if (verbose) {
     text += ", lookup " + HumanMs(r.sync.lookup_ms) + ", prefill " +
             HumanMs(r.sync.prefill_ms) + ", KV " +
@@ -54,6 +50,15 @@ std::string FooterText(const TurnReport& r, double first_token_ms,
   const std::string speculation = SpeculationText(r.generate.speculation);
   if (!speculation.empty()) text += ", " + speculation;
   return Escaped(text) + "]\n";
+}
+
+// The library's words for it would be of replacing the file, which chat never
+// does.
+Error NoConversation(const std::string& path) {
+  return {Code::kInvalidArgument,
+          path +
+              ": exists and is no conversation, or is no file; choose another "
+              "name"};
 }
 
 class Chat {
@@ -171,9 +176,7 @@ class Chat {
     }
     const auto saved = conversation_.Save(path);
     if (!saved.ok() && saved.error().code == Code::kInvalidArgument) {
-      Note(path +
-           ": exists and is no conversation, or is no file; choose another "
-           "name");
+      Note(NoConversation(path).message);
       return;
     }
     Report(saved, "saved to " + path);
@@ -315,7 +318,12 @@ class Chat {
 // wanted, and options that an existing one would ignore.
 Result<bool> FindConversation(const ChatArgs& args) {
   if (args.file.empty()) return false;
-  HEARTH_TRY(CheckConversationFile(args.file));
+  const auto checked = CheckConversationFile(args.file);
+  if (!checked.ok()) {
+    return checked.error().code == Code::kInvalidArgument
+               ? NoConversation(args.file)
+               : checked.error();
+  }
   const bool exists = std::filesystem::exists(args.file);
   if (exists && !args.conversation.system.empty()) {
     return Error{Code::kInvalidArgument,

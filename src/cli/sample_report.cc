@@ -11,11 +11,14 @@ int DecodeTokens(const SampleReport& report) {
   return static_cast<int>(report.generate.token_ids.size());
 }
 
-// Tokens after the first one over the time they took.
+// Tokens after the first one over the time they took; 0: there was none.
+double RateOf(int n_tokens, double decode_ms) {
+  const int n = n_tokens - 1;
+  return n > 0 && decode_ms > 0 ? 1000.0 * n / decode_ms : 0;
+}
+
 double DecodeRate(const SampleReport& report) {
-  const int n = DecodeTokens(report) - 1;
-  const double ms = report.generate.decode_ms;
-  return n > 0 && ms > 0 ? 1000.0 * n / ms : 0;
+  return RateOf(DecodeTokens(report), report.generate.decode_ms);
 }
 
 double PrefillRate(const SampleReport& report) {
@@ -59,6 +62,14 @@ const char* NameOf(StopReason reason) {
   return "";
 }
 
+std::string DecodeText(int n_tokens, double decode_ms) {
+  std::string text =
+      std::to_string(n_tokens) + (n_tokens == 1 ? " token" : " tokens");
+  const double rate = RateOf(n_tokens, decode_ms);
+  if (rate > 0) text += " at " + Fixed(rate, 1) + " tokens/s";
+  return text;
+}
+
 std::string SpeculationText(const SpeculationReport& r) {
   if (r.drafter.empty()) return "";
   std::string text = std::to_string(r.accepted) + " of " +
@@ -79,8 +90,7 @@ std::string Footer(const SampleReport& r) {
     text += ", prefill " + HumanMs(r.sync.prefill_ms) + " at " +
             Fixed(PrefillRate(r), 0) + " tokens/s";
   }
-  text += ", decode " + std::to_string(DecodeTokens(r)) + " tokens at " +
-          Fixed(DecodeRate(r), 1) + " tokens/s";
+  text += ", decode " + DecodeText(DecodeTokens(r), r.generate.decode_ms);
   text += "\nkv       ";
   if (r.cached) {
     text += std::to_string(r.kv.tokens) + " tokens, " +
@@ -104,8 +114,7 @@ std::string Footer(const SampleReport& r) {
 std::string ShortFooter(const SampleReport& r) {
   std::string text = "\n[" + PromptText(r) + "]\n[first token after " +
                      HumanMs(r.ttft_ms) + ", " +
-                     std::to_string(DecodeTokens(r)) + " tokens at " +
-                     Fixed(DecodeRate(r), 1) + "/s";
+                     DecodeText(DecodeTokens(r), r.generate.decode_ms);
   if (r.cached) text += ", KV " + HumanBytes(r.kv.logical_bytes);
   text += std::string(", ") + NameOf(r.generate.stop);
   if (!r.greedy) text += ", seed " + std::to_string(r.seed);

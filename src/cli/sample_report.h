@@ -20,6 +20,10 @@ struct SampleReport {
   bool cached = true;
 };
 
+// "20 tokens at 31.5 tokens/s"; of one token, which came with the prompt, no
+// rate.
+std::string DecodeText(int n_tokens, double decode_ms);
+
 // "12 of 20 guesses right, 2.1 tokens a step (prompt lookup)"; empty without a
 // drafter.
 std::string SpeculationText(const SpeculationReport& report);

@@ -68,6 +68,25 @@ TEST(ConvertOutput, ADirectoryOfAnotherModelIsNotMixed) {
   EXPECT_TRUE(fs::exists(dir.path() + "/README.md"));
 }
 
+// What one user converts, others may read: the umask decides of every file.
+TEST(ConvertOutput, EveryFileOfADirectoryHasTheModeOfTheUmask) {
+  TempDir dir;
+  ASSERT_TRUE(ConvertModel(kStories260K, dir.path() + "/hf").ok());
+  fs::copy(dir.path() + "/hf", dir.path() + "/in");
+  std::ofstream(dir.path() + "/in/README.md") << "---\nlicense: mit\n---\n";
+  ASSERT_TRUE(ConvertModel(dir.path() + "/in", dir.path() + "/out").ok());
+  std::ofstream(dir.path() + "/new") << "x";
+  const auto mode = fs::status(dir.path() + "/new").permissions();
+  for (const char* made : {"/hf", "/out"}) {
+    int n = 0;
+    for (const auto& file : fs::directory_iterator(dir.path() + made)) {
+      EXPECT_EQ(file.status().permissions(), mode) << file.path();
+      ++n;
+    }
+    EXPECT_GE(n, 5) << made;
+  }
+}
+
 TEST(ConvertOutput, AStoppedWriterLeavesNothing) {
   TempDir dir;
   const WriteOptions stop{

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/units.h"
 #include "engine/kv_setup.h"
 #include "model/forward.h"
 
@@ -88,14 +89,13 @@ Result<void> KvPlan::CheckPreallocation(const EngineOptions& options) const {
   const std::uint64_t wanted =
       spec_.full_block_bytes() * static_cast<std::uint64_t>(n_blocks_);
   const std::string what = "a preallocated KV cache would take " +
-                           std::to_string(wanted >> 20) + " MiB for " +
+                           InUnits(wanted) + " for " +
                            std::to_string(n_blocks_) + " blocks of " +
                            std::to_string(spec_.block_tokens) + " tokens";
   if (options.kv_ram_budget_bytes > 0 && wanted > options.kv_ram_budget_bytes) {
-    return {Code::kResourceFull,
-            what + ", more than the KV memory budget of " +
-                std::to_string(options.kv_ram_budget_bytes >> 20) +
-                " MiB; give a smaller context"};
+    return {Code::kResourceFull, what + ", more than the KV memory budget of " +
+                                     InUnits(options.kv_ram_budget_bytes) +
+                                     "; give a smaller context"};
   }
   if (wanted > total / 2) {
     return {Code::kResourceFull,

@@ -86,8 +86,9 @@ bool IsStaleTemporary(const DirectoryEntry& entry) {
 void SweepTemporariesOf(const Directory& folder, const std::string& name) {
   const auto names = folder.Names();
   if (!names.ok()) return;
+  const std::string start = name.empty() ? "" : name + ".tmp";
   for (const std::string& found : *names) {
-    if (!IsTemporary(found) || !found.starts_with(name)) continue;
+    if (!IsTemporary(found) || !found.starts_with(start)) continue;
     const auto entry = folder.Stat(found);
     if (entry.ok() && IsStaleTemporary(*entry)) (void)folder.Remove(found);
   }

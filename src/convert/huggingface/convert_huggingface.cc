@@ -79,7 +79,7 @@ Result<void> WriteSettings(const LoadedModel& model,
   }
   HEARTH_ASSIGN(const std::string card, ModelCardOf(*model.gguf, notes));
   if (card.empty()) return {};
-  return WriteFileAtomically(directory + "/README.md", AsBytes(card));
+  return WriteOutput(directory + "/README.md", {}, card);
 }
 
 }  // namespace

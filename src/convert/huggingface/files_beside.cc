@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "base/output.h"
 
 namespace hearth {
 namespace {
@@ -58,7 +59,7 @@ Result<void> CopyFilesBeside(const LoadedModel& model,
     }
     HEARTH_ASSIGN(const std::string text,
                   ReadTextFile(model.tokenizer_dir + "/" + name));
-    HEARTH_TRY(WriteFileAtomically(directory + "/" + name, AsBytes(text)));
+    HEARTH_TRY(WriteOutput(directory + "/" + name, {}, text));
   }
   if (!left.empty()) {
     notes.push_back(model.tokenizer_dir +

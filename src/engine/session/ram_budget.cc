@@ -3,15 +3,9 @@
 #include <algorithm>
 #include <string>
 
+#include "base/units.h"
+
 namespace hearth {
-namespace {
-
-std::string Mebibytes(std::uint64_t bytes) {
-  return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB";
-}
-
-}  // namespace
-
 void RamBudget::Add(KvHolder& holder) {
   const MutexLock lock(mutex_);
   holders_.push_back(&holder);
@@ -90,10 +84,10 @@ Result<void> RamBudget::MakeRoom(KvHolder& asking, int n_tokens,
   }
   if (missing == 0) return {};
   return {Code::kResourceFull,
-          "the KV cache is " + Mebibytes(missing) +
-              " of memory short of what " + std::to_string(n_tokens) +
+          "the KV cache is " + InUnits(missing) + " of memory short of what " +
+              std::to_string(n_tokens) +
               " tokens take, and the KV memory budget is " +
-              Mebibytes(pool_->options().bytes_max) +
+              InUnits(pool_->options().bytes_max) +
               "; shorten the prompt, store keys and values in fewer bits or "
               "raise the budget"};
 }

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "base/file.h"
@@ -51,14 +51,24 @@ Result<std::vector<std::int32_t>> EncodeRendered(const EngineCore& core,
                                 {.add_special = false, .parse_special = true});
 }
 
-// A conversation may take the place of another one. Its first member says what
-// a file is; a file of gigabytes is not read for it.
+// Its first member says what a file is, however others have laid it out; a file
+// of gigabytes is not read for it.
+bool BeginsAsConversation(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  text = text.substr(0, 100);
+  for (const std::string_view part : {"{", "\"hearth_conversation\""}) {
+    text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+    if (!text.starts_with(part)) return false;
+    text.remove_prefix(part.size());
+  }
+  return true;
+}
+
+// A conversation may take the place of another one.
 OutputRule ConversationRule() {
   return {.same_kind = [](const std::string& path) {
-    constexpr std::string_view kBegin = "{\n \"hearth_conversation\"";
     const auto file = MappedFile::Open(path);
-    return file.ok() && file->bytes().size() > kBegin.size() &&
-           std::memcmp(file->bytes().data(), kBegin.data(), kBegin.size()) == 0;
+    return file.ok() && BeginsAsConversation(AsText(file->bytes()));
   }};
 }
 

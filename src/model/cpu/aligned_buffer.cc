@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/units.h"
 
 namespace hearth {
 namespace {
@@ -27,8 +28,8 @@ Result<void> AlignedBuffer::Reserve(std::size_t size) {
   data_ = static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded));
   if (data_ == nullptr) {
     return {Code::kResourceFull,
-            "no memory for " + std::to_string(rounded >> 20) +
-                " MiB that a step computes in; use shorter steps, or free "
+            "no memory for " + InUnits(rounded) +
+                " that a step computes in; use shorter steps, or free "
                 "memory"};
   }
   size_ = rounded;

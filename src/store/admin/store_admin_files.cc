@@ -128,6 +128,10 @@ Result<VerifyReport> StoreAdmin::Verify(bool set_aside, const Vault* remote_key,
       continue;
     }
     Defect defect{folder->PathOf(file.name), checked.error().message, false};
+    const std::string said_already = defect.path + ": ";
+    if (defect.reason.starts_with(said_already)) {
+      defect.reason.erase(0, said_already.size());
+    }
     if (set_aside && (checked.error().code == Code::kCorrupt ||
                       checked.error().code == Code::kInvalidArgument)) {
       defect.set_aside = SetAside(root, *folder, file.name);

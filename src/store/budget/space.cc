@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/printable.h"
+#include "base/units.h"
 #include "store/directory/layout.h"
 #include "store/directory/quarantine.h"
 
@@ -27,15 +28,6 @@ constexpr std::size_t kUsageBytes = 16;
 // scan before every write.
 std::uint64_t Slack(std::uint64_t budget) {
   return budget >= (std::uint64_t{1} << 30) ? budget / 16 : 0;
-}
-
-// Rounded up in the largest unit that it fills, so that a byte is not called a
-// mebibyte.
-std::string InUnits(std::uint64_t bytes) {
-  constexpr const char* kUnits[] = {" bytes", " KiB", " MiB"};
-  std::size_t unit = 0;
-  for (; unit < 2 && bytes >= 1024; ++unit) bytes = (bytes + 1023) / 1024;
-  return std::to_string(bytes) + kUnits[unit];
 }
 
 std::uint64_t Excess(std::uint64_t total, std::uint64_t limit) {

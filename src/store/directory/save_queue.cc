@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/start_thread.h"
+#include "base/units.h"
 
 namespace hearth {
 
@@ -146,10 +147,10 @@ Result<void> SaveQueue::DrainFor(std::chrono::duration<double> limit) {
         lock, limit, [&] { return shared_->n_finished >= until; });
     if (!done) {
       shared_->giving_up = true;
-      return {Code::kCancelled,
-              std::to_string(until - shared_->n_finished) + " saves (" +
-                  std::to_string(shared_->stats.bytes_in_flight >> 20) +
-                  " MiB) were not finished in time and are lost"};
+      return {Code::kCancelled, std::to_string(until - shared_->n_finished) +
+                                    " saves (" +
+                                    InUnits(shared_->stats.bytes_in_flight) +
+                                    ") were not finished in time and are lost"};
     }
   }
   return Drain();
