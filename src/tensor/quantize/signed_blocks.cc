@@ -2,7 +2,8 @@
 // values around zero. The codes of the K formats are evenly spaced, those of
 // the others a table.
 //
-// The search, by squared error weighted with the square of the value:
+// The search, by squared error, all values alike: weighted with the square of
+// the value, as is usual, files were up to a fifth worse (docs/convert.md).
 //   1. per sub-block: guesses of the scale that give the peak a code at one end
 //      or near it; for the codes that each gives, the best scale is the
 //      projection; the one that explains most is kept;
@@ -84,9 +85,8 @@ Projection ProjectOn(const float* x, int n, float inverse,
     for (int k = 0; k < kLanes; ++k) {
       const float value = x[i + k];
       const float level = levels.Nearest(value * inverse);
-      const float weighted = value * value * level;
-      lx[k] += weighted * value;
-      ll[k] += weighted * level;
+      lx[k] += level * value;
+      ll[k] += level * level;
     }
   }
   return {SumOf(lx), SumOf(ll)};
@@ -100,7 +100,7 @@ float ErrorOf(const float* x, int n, float scale, const Levels& levels) {
     for (int k = 0; k < kLanes; ++k) {
       const float value = x[i + k];
       const float miss = scale * levels.Nearest(value * inverse) - value;
-      lanes[k] += value * value * miss * miss;
+      lanes[k] += miss * miss;
     }
   }
   return SumOf(lanes);
