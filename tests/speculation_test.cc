@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
 #include "engine/sampling/sampler.h"
 #include "formats/loader.h"
 #include "hearth/engine.h"
@@ -303,91 +302,6 @@ TEST(Speculation, ADraftModelLeavesThePenaltiesAsTheyAre) {
                            .frequency_penalty = 0.2,
                            .dry_multiplier = 0.4,
                            .dry_allowed_length = 1});
-}
-
-// field-reports.md R15: after a restore the draft is warm too.
-TEST(Speculation, TheDraftModelsKvIsKeptInThePromptCacheToo) {
-  TempDir dir;
-  const std::string store = dir.path() + "/s";
-  std::vector<std::int32_t> ids;
-  for (int i = 0; i < 150; ++i) ids.push_back(3 + i * 37 % 500);
-  const EngineOptions options{.model_path = kStories260K,
-                              .n_threads = 1,
-                              .draft = kStories260K,
-                              .prompt_cache_dir = store,
-                              .cache_always = true};
-  std::string text;
-  for (const bool warm : {false, true}) {
-    const auto engine = Open(options);
-    ASSERT_NE(engine, nullptr);
-    auto session = *engine->NewSession();
-    const auto sync = session->Sync(ids, nullptr);
-    ASSERT_TRUE(sync.ok());
-    EXPECT_EQ(sync->reused_tokens, warm ? 149 : 0);
-    const auto report = session->Generate(Greedy(30), nullptr);
-    ASSERT_TRUE(report.ok());
-    EXPECT_GT(report->speculation.accepted, 10);
-    if (warm) {
-      EXPECT_EQ(report->text, text);
-    }
-    text = report->text;
-    session->Persist();
-    ASSERT_TRUE(engine->DrainSaves().ok());
-  }
-}
-
-TEST(Speculation, ADraftModelsPrefillCanBeStopped) {
-  std::vector<std::int32_t> ids;
-  for (int i = 0; i < 200; ++i) ids.push_back(3 + i * 37 % 500);
-  const auto engine = Open({.model_path = kStories260K,
-                            .n_threads = 1,
-                            .prefill_step_tokens = 16,
-                            .draft = kStories260K});
-  ASSERT_NE(engine, nullptr);
-  auto session = Synced(*engine, ids);
-  int n_calls = 0;
-  const auto stopped =
-      session->Generate(Greedy(8), nullptr, [&](int done, int total) {
-        EXPECT_EQ(total, 201);
-        return ++n_calls < 3 || done > 40;
-      });
-  ASSERT_TRUE(stopped.ok()) << stopped.error().message;
-  EXPECT_EQ(n_calls, 3);
-  EXPECT_EQ(stopped->stop, StopReason::kCaller);
-  EXPECT_EQ(stopped->token_ids.size(), 1u);
-  // The next turn goes on from there, with the draft.
-  ASSERT_TRUE(session->Sync(ids, nullptr).ok());
-  const auto whole = session->Generate(Greedy(8), nullptr);
-  ASSERT_TRUE(whole.ok());
-  EXPECT_EQ(whole->token_ids.size(), 8u);
-  EXPECT_EQ(whole->token_ids[0], stopped->token_ids[0]);
-}
-
-// The draft, here the same model, stores nothing that can be read without the
-// key.
-TEST(Speculation, ADraftModelKeepsItsKvUnderTheSameKey) {
-  TempDir dir;
-  const std::string key = dir.path() + "/key";
-  ASSERT_TRUE(
-      WriteFileAtomically(key, AsBytes("0123456789abcdef0123456789abcdef"))
-          .ok());
-  std::vector<std::int32_t> ids;
-  for (int i = 0; i < 150; ++i) ids.push_back(3 + i * 37 % 500);
-  for (const bool with_key : {true, false}) {
-    const auto engine = Open({.model_path = kStories260K,
-                              .n_threads = 1,
-                              .draft = kStories260K,
-                              .prompt_cache_dir = dir.path() + "/s",
-                              .cache_key_file = with_key ? key : ""});
-    ASSERT_NE(engine, nullptr);
-    auto session = *engine->NewSession();
-    const auto sync = session->Sync(ids, nullptr);
-    ASSERT_TRUE(sync.ok());
-    EXPECT_EQ(sync->reused_tokens, 0);
-    ASSERT_TRUE(session->Generate(Greedy(8), nullptr).ok());
-    session->Persist();
-    ASSERT_TRUE(engine->DrainSaves().ok());
-  }
 }
 
 TEST(Speculation, WhatCannotDraftIsRefusedWithTheReason) {
