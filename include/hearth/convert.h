@@ -12,8 +12,8 @@
 
 namespace hearth {
 
-// How a result is written: base/output.h has the rule for all writers. A result
-// appears whole or not at all.
+// How a result is written: base/files/output.h has the rule for all writers. A
+// result appears whole or not at all.
 struct WriteOptions {
   // An existing file, or the model in a directory that is not empty, may be
   // replaced; without it that is kInvalidArgument, before any work.

@@ -8,8 +8,8 @@
 #include <sstream>
 #include <string_view>
 
-#include "cli/command.h"
-#include "cli/foreign_words.h"
+#include "cli/options/command.h"
+#include "cli/options/foreign_words.h"
 
 namespace hearth::cli {
 namespace {

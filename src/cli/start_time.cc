@@ -1,6 +1,6 @@
 #include <chrono>
 
-#include "cli/command.h"
+#include "cli/options/command.h"
 
 namespace hearth::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "base/output.h"
+#include "base/files/output.h"
 #include "base/thread_pool.h"
 #include "convert/gguf/carried_keys.h"
 #include "convert/gguf/convert_tokenizer.h"

@@ -1,5 +1,5 @@
-// A model file that is written in pieces under the rule of base/output.h, with
-// progress and a way to stop.
+// A model file that is written in pieces under the rule of base/files/output.h,
+// with progress and a way to stop.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/output.h"
+#include "base/files/output.h"
 #include "hearth/convert.h"
 #include "hearth/result.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "base/units.h"
+#include "base/words/units.h"
 #include "engine/kv_setup.h"
 #include "model/forward.h"
 

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "base/thread_pool.h"
-#include "cli/interrupt.h"
-#include "cli/progress.h"
-#include "cli/units.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/progress.h"
+#include "cli/terminal/units.h"
 #include "hearth/engine.h"
 
 namespace hearth::cli {

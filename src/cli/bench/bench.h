@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/json.h"
-#include "cli/command.h"
-#include "cli/table.h"
+#include "cli/options/command.h"
+#include "cli/terminal/table.h"
 #include "hearth/options.h"
 
 namespace hearth::cli {

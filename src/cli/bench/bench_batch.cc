@@ -8,9 +8,9 @@
 #include "base/stopwatch.h"
 #include "base/thread_pool.h"
 #include "cli/bench/bench.h"
-#include "cli/interrupt.h"
-#include "cli/text.h"
-#include "cli/units.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/text.h"
+#include "cli/terminal/units.h"
 #include "hearth/engine.h"
 
 namespace hearth::cli {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "cli/bench/bench.h"
-#include "cli/engine_args.h"
-#include "cli/units.h"
+#include "cli/options/engine_args.h"
+#include "cli/terminal/units.h"
 
 namespace hearth::cli {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "cli/bench/bench.h"
-#include "cli/interrupt.h"
-#include "cli/units.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/units.h"
 #include "hearth/engine.h"
 
 namespace hearth::cli {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "cli/bench/bench.h"
-#include "cli/progress.h"
-#include "cli/units.h"
+#include "cli/terminal/progress.h"
+#include "cli/terminal/units.h"
 #include "hearth/measure.h"
 
 namespace hearth::cli {

@@ -13,10 +13,10 @@
 #include <string>
 
 #include "cli/bench/bench.h"
-#include "cli/input.h"
-#include "cli/interrupt.h"
-#include "cli/progress.h"
-#include "cli/units.h"
+#include "cli/terminal/input.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/progress.h"
+#include "cli/terminal/units.h"
 #include "hearth/engine.h"
 
 namespace hearth::cli {

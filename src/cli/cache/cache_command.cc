@@ -8,11 +8,11 @@
 #include "cli/cache/cache_json.h"
 #include "cli/cache/cache_text.h"
 #include "cli/cache/tree_text.h"
-#include "cli/command.h"
-#include "cli/engine_args.h"
-#include "cli/input.h"
-#include "cli/progress.h"
-#include "cli/text.h"
+#include "cli/options/command.h"
+#include "cli/options/engine_args.h"
+#include "cli/terminal/input.h"
+#include "cli/terminal/progress.h"
+#include "cli/terminal/text.h"
 #include "hearth/cache.h"
 
 namespace hearth::cli {

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "cli/table.h"
-#include "cli/text.h"
-#include "cli/units.h"
+#include "cli/terminal/table.h"
+#include "cli/terminal/text.h"
+#include "cli/terminal/units.h"
 
 namespace hearth::cli {
 namespace {

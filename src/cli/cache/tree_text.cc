@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/text.h"
-#include "cli/units.h"
+#include "cli/terminal/text.h"
+#include "cli/terminal/units.h"
 
 namespace hearth::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/file.h"
-#include "base/output.h"
+#include "base/files/output.h"
 #include "convert/gguf/carried_keys.h"
 #include "convert/huggingface/carried_config.h"
 #include "convert/huggingface/convert_tokenizer_json.h"

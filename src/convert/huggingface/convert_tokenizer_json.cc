@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "base/output.h"
+#include "base/files/output.h"
 #include "convert/huggingface/files_beside.h"
 #include "engine/text/tokenizer_factory.h"
 #include "formats/gguf/gguf.h"

@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "base/file.h"
-#include "base/output.h"
+#include "base/files/output.h"
 
 namespace hearth {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "base/output.h"
+#include "base/files/output.h"
 #include "convert/huggingface/convert_tokenizer_json.h"
 #include "convert/tinygpt/tinygpt_export.h"
 #include "engine/text/tokenizer_factory.h"

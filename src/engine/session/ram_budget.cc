@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "base/units.h"
+#include "base/words/units.h"
 
 namespace hearth {
 void RamBudget::Add(KvHolder& holder) {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/files/output.h"
 #include "base/hash.h"
-#include "base/output.h"
 #include "engine/engine_core.h"
 #include "engine/text/chat_source.h"
 #include "engine/text/conversation_file.h"

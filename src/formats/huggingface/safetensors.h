@@ -17,7 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "base/output.h"
+#include "base/files/output.h"
 #include "hearth/result.h"
 #include "tensor/dtype.h"
 

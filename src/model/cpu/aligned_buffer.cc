@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/units.h"
+#include "base/words/units.h"
 
 namespace hearth {
 namespace {

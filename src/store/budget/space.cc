@@ -13,8 +13,8 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "base/printable.h"
-#include "base/units.h"
+#include "base/words/printable.h"
+#include "base/words/units.h"
 #include "store/directory/layout.h"
 #include "store/directory/quarantine.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/start_thread.h"
-#include "base/units.h"
+#include "base/words/units.h"
 
 namespace hearth {
 
