@@ -28,7 +28,7 @@ class InPlaceSequence final : public KvSequence {
         layout_(spec, spec.block_tokens),
         pool_(std::move(pool)),
         table_(pool_, spec, retention),
-        tails_(pool_, spec),
+        tails_(pool_, spec, retention),
         states_(spec),
         layer_tokens_(spec.layers.size(), 0) {}
 

@@ -89,6 +89,9 @@ struct KvRetention {
   // all, in every layer.
   std::vector<int> windows;
   int sink_tokens = 0;  // these first ones are kept in every layer
+  // KV layers that a layer behind the next owner attends to, too, so that what
+  // a step writes there is read until its end. Empty: none.
+  std::vector<bool> read_later = {};
 
   bool windowed() const;
 };

@@ -53,6 +53,30 @@ void ReplayDeltaNet(const StateShape& shape, const float* before,
   }
 }
 
+void ReplayMamba2(const StateShape& shape, const float* before,
+                  const float* journal, int n_rows, float* after) {
+  const int n_state = shape.dims[1], head_dim = shape.dims[2];
+  const std::int64_t matrix = std::int64_t{n_state} * head_dim;
+  const std::int64_t stride = shape.journal_floats();
+  std::vector<float> unused(static_cast<std::size_t>(head_dim));
+  for (int h = 0; h < shape.dims[0]; ++h) {
+    const float* write = journal + std::int64_t{h} * (n_state + head_dim + 1);
+    const float* x = write + n_state;
+    ActiveKernels().ssm_update(before + h * matrix, after + h * matrix, n_state,
+                               head_dim,
+                               {.n = n_rows,
+                                .x = x,
+                                .x_stride = stride,
+                                .write = write,
+                                .read = write,
+                                .state_stride = stride,
+                                .decay = x + head_dim,
+                                .decay_stride = stride,
+                                .out = unused.data(),
+                                .out_stride = 0});
+  }
+}
+
 }  // namespace
 
 SequenceStates::SequenceStates(const KvSpec& spec) : shapes_(spec.states) {
@@ -176,6 +200,9 @@ void SequenceStates::Replay(int n_rows, StateSlab& to) const {
         break;
       case StateRule::kDeltaNet:
         ReplayDeltaNet(shape, from, journal, n_rows, after);
+        break;
+      case StateRule::kMamba2:
+        ReplayMamba2(shape, from, journal, n_rows, after);
         break;
     }
     journal += shape.journal_floats() * n_journal_;

@@ -9,13 +9,27 @@
 
 namespace hearth {
 
-TailBlocks::TailBlocks(std::shared_ptr<BlockPool> pool, const KvSpec& spec)
+TailBlocks::TailBlocks(std::shared_ptr<BlockPool> pool, const KvSpec& spec,
+                       const KvRetention& retention)
     : spec_(spec),
       layout_(KvLayout::Tail(spec)),
       pool_(std::move(pool)),
       inner_bytes_(0) {
+  // The others' one place, which fits each of them, then those of their own.
+  const auto read_later = [&](int i) {
+    const auto at = static_cast<std::size_t>(i);
+    return at < retention.read_later.size() && retention.read_later[at];
+  };
+  inner_offsets_.assign(static_cast<std::size_t>(layout_.n_layers()), 0);
   for (int i = 0; i < layout_.n_layers(); ++i) {
-    inner_bytes_ = std::max(inner_bytes_, layout_.layer(i).bytes());
+    if (!read_later(i)) {
+      inner_bytes_ = std::max(inner_bytes_, layout_.layer(i).bytes());
+    }
+  }
+  for (int i = 0; i < layout_.n_layers(); ++i) {
+    if (!read_later(i)) continue;
+    inner_offsets_[static_cast<std::size_t>(i)] = inner_bytes_;
+    inner_bytes_ += layout_.layer(i).bytes();
   }
 }
 
@@ -57,7 +71,8 @@ std::byte* TailBlocks::Bytes(int kv_layer, int block) const {
   const auto i = static_cast<std::size_t>(block - first_inner_);
   HEARTH_CHECK(block >= first_inner_ &&
                (i + 1) * inner_bytes_ <= inner_.size());
-  return const_cast<std::byte*>(inner_.data()) + i * inner_bytes_;
+  return const_cast<std::byte*>(inner_.data()) + i * inner_bytes_ +
+         inner_offsets_[static_cast<std::size_t>(kv_layer)];
 }
 
 void TailBlocks::WriteHead(int kv_layer, int kv_head, const float* keys,

@@ -14,7 +14,8 @@ namespace hearth {
 class TailBlocks {
  public:
   // Blocks are taken from `pool`; of a plain spec, none are.
-  TailBlocks(std::shared_ptr<BlockPool> pool, const KvSpec& spec);
+  TailBlocks(std::shared_ptr<BlockPool> pool, const KvSpec& spec,
+             const KvRetention& retention);
 
   // A step of n tokens behind n_tokens begins. kResourceFull changes nothing.
   Result<void> Begin(BlockPromise& promise, int n_tokens, int n);
@@ -23,7 +24,7 @@ class TailBlocks {
                  const float* values, std::int64_t row_stride);
   // A block that the step fills, or the tail. Blocks that are neither the tail
   // before nor the tail after the step share one layer's memory: of these,
-  // only the layer last written can be read.
+  // only the layer last written can be read, and those that are read later.
   KvTile TileOf(int kv_layer, int kv_head, int block, int n_tokens) const;
   // The step is over: what it filled is let go of.
   void Commit();
@@ -56,9 +57,11 @@ class TailBlocks {
   BlockPtr next_tail_;
   int next_index_ = 0;
   int first_position_ = 0, n_new_ = 0;
-  int first_inner_ = 0;           // blocks that begin and end within the step
-  std::size_t inner_bytes_;       // of the largest layer
-  std::vector<std::byte> inner_;  // one layer of each
+  int first_inner_ = 0;      // blocks that begin and end within the step
+  std::size_t inner_bytes_;  // of what one of them has at a time
+  // Where a layer is in that: a place of its own when it is read later.
+  std::vector<std::size_t> inner_offsets_;
+  std::vector<std::byte> inner_;
 };
 
 }  // namespace hearth

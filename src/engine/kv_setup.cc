@@ -10,6 +10,13 @@ std::string Layers(int n) {
   return std::to_string(n) + (n == 1 ? " layer" : " layers");
 }
 
+// Layers with keys of their own among the first.
+int OwnersUpTo(const ModelConfig& config, int layer) {
+  int n = 0;
+  for (int i = 0; i < layer; ++i) n += config.OwnsKv(i) ? 1 : 0;
+  return n;
+}
+
 std::string WindowNote(const ModelConfig& config) {
   int n_windowed = 0;
   int window = 0;
@@ -66,7 +73,7 @@ KvSpec SpecOf(const ModelConfig& config, KvFormat keys, KvFormat values,
     if (!config.OwnsKv(i)) continue;
     spec.layers.push_back({.n_heads = config.KvHeads(i),
                            .key_dim = config.HeadDim(i),
-                           .value_dim = config.HeadDim(i),
+                           .value_dim = config.ValueDim(i),
                            .key_format = keys,
                            .value_format = values});
   }
@@ -78,9 +85,14 @@ KvRetention RetentionOf(const ModelConfig& config) {
   retention.sink_tokens = config.sink_tokens;
   retention.windows.assign(static_cast<std::size_t>(config.n_kv_layers()), -1);
   for (int i = 0; i < config.n_layers; ++i) {
-    if (config.KindOf(i).mixer != Mixer::kAttention) continue;
+    if (!Attends(config.KindOf(i).mixer)) continue;
     int& window =
         retention.windows[static_cast<std::size_t>(config.KvLayerOf(i))];
+    const int source = config.KvLayerOf(i);
+    if (!config.OwnsKv(i) && source != OwnersUpTo(config, i) - 1) {
+      retention.read_later.resize(retention.windows.size());
+      retention.read_later[static_cast<std::size_t>(source)] = true;
+    }
     const int seen = config.SightOf(i).window;
     window = window == 0 || seen == 0 ? 0 : std::max(window, seen);
   }

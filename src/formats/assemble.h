@@ -21,15 +21,20 @@ struct WeightPlan {
   bool o_bias = false;
   bool mlp_bias = false;  // of experts too
   bool router_bias = false;
-  bool fused_qkv = false;      // Role::kQkv
-  bool fused_gate_up = false;  // Role::kGateUp, Role::kExpertGateUp
-  bool interleaved_gate_up = false;
-  bool transposed = false;          // linear layers are stored [n_in, n_out]
-  bool experts_transposed = false;  // those of experts
+  bool fused_qkv = false;             // Role::kQkv
+  bool fused_gate_up = false;         // Role::kGateUp
+  bool fused_expert_gate_up = false;  // Role::kExpertGateUp
+  bool interleaved_gate_up = false;   // in both
+  bool fused_shared_gate_up = false;  // Role::kSharedGateUp
+  bool transposed = false;            // linear layers are stored [n_in, n_out]
+  bool experts_transposed = false;    // those of experts
   float norm_offset = 0;  // added to every norm weight: 1 for gemma's 1 + w
-  bool fused_delta_net = false;     // Role::kDeltaQkvGate
-  bool fused_delta_rates = false;   // Role::kDeltaRateDecay
-  bool delta_scale_is_log = false;  // Role::kDeltaScale holds A_log
+  bool fused_delta_net = false;    // Role::kDeltaQkvGate
+  bool fused_delta_rates = false;  // Role::kDeltaRateDecay
+  bool decay_is_log = false;       // Role::kDeltaScale, kMambaScale hold A_log
+  bool conv_bias = false;          // of Mamba-2's convolutions
+  bool layer_scale = false;        // Role::kLayerScale
+  bool fused_latent = false;       // Role::kKvUp: keys and values of all heads
 };
 
 // kCorrupt, naming the field, when a size is not positive, beyond what any

@@ -9,12 +9,17 @@ namespace hearth {
 namespace {
 
 constexpr auto kFamilies = std::to_array<const Family*>(
-    {&kLlamaFamily,    &kMistralFamily,   &kQwen2Family,    &kQwen3Family,
-     &kQwen3MoeFamily, &kGemma2Family,    &kGemma3Family,   &kPhi3Family,
-     &kSmolLm3Family,  &kGpt2Family,      &kGptOssFamily,   &kOlmo2Family,
-     &kOlmo3Family,    &kGraniteFamily,   &kExaone4Family,  &kMinistral3Family,
-     &kSeedOssFamily,  &kErnie45Family,   &kGlm4Family,     &kLfm2Family,
-     &kQwen35Family,   &kQwen35MoeFamily, &kQwen3NextFamily});
+    {&kLlamaFamily,      &kMistralFamily,      &kQwen2Family,
+     &kQwen3Family,      &kQwen3MoeFamily,     &kGemma2Family,
+     &kGemma3Family,     &kGemma4Family,       &kPhi3Family,
+     &kSmolLm3Family,    &kGpt2Family,         &kGptOssFamily,
+     &kOlmo2Family,      &kOlmo3Family,        &kGraniteFamily,
+     &kExaone4Family,    &kMinistral3Family,   &kSeedOssFamily,
+     &kErnie45Family,    &kGlm4Family,         &kLfm2Family,
+     &kQwen35Family,     &kQwen35MoeFamily,    &kQwen3NextFamily,
+     &kNemotronHFamily,  &kNemotronHMoeFamily, &kGraniteHybridFamily,
+     &kFalconH1Family,   &kGlm4MoeFamily,      &kMiniMaxM2Family,
+     &kDeepseekV3Family, &kDeepseekV2Family,   &kGlm4MoeLiteFamily});
 
 const Family* FindFamily(std::string_view name,
                          std::string_view Family::*member) {

@@ -45,6 +45,7 @@ struct GgufInput {
 struct GgufKeyWriter {
   std::function<void(const char* name, std::int64_t value)> size;
   std::function<void(const char* name, double value)> number;
+  std::function<void(const char* name, bool value)> flag;
   std::function<void(const char* name, std::vector<std::int32_t> values)> sizes;
 };
 
@@ -52,6 +53,9 @@ struct GgufKeyWriter {
 struct HfKeys {
   const char* d_model = "hidden_size";
   const char* n_layers = "num_hidden_layers";
+  // A list of one entry for each layer, which counts them where the number is
+  // missing.
+  const char* layer_list = "layer_types";
   const char* n_heads = "num_attention_heads";
   const char* d_mlp = "intermediate_size";
   const char* context = "max_position_embeddings";
@@ -98,6 +102,8 @@ struct Family {
 
   // GGUF: every such layer sees all, the others have a window; 0: all have it.
   int gguf_window_period = 0;
+  // GGUF: which layers have a window is always written as a list.
+  bool gguf_window_list = false;
   // GGUF: every such layer is not rotated; 0: all are.
   int gguf_no_rope_interval = 0;
   // GGUF: of models with windows, the layers without one are not rotated.
@@ -105,6 +111,12 @@ struct Family {
   // GGUF: a layer with a window turns by the local frequencies, which are the
   // main ones without their scaling.
   bool gguf_windows_unscaled = false;
+
+  // GGUF: gate and up are apart there, whatever the other file has.
+  bool gguf_splits_gate_up = false;
+  // GGUF: what ModelConfig multiplies by is in the weights already.
+  // GGUF: what ModelConfig multiplies by is in the weights already.
+  bool gguf_folded_scales = false;
 
   // GGUF: how delta nets are laid out.
   bool gguf_tiled_delta_net = false;

@@ -8,6 +8,9 @@
 namespace hearth {
 namespace {
 
+// A divisor of a pair that stands, in GGUF.
+constexpr float kStandingFactor = 1e30f;
+
 bool Positive(double value) { return std::isfinite(value) && value > 0; }
 
 Error Bad(const std::string& label, const std::string& what) {
@@ -145,6 +148,19 @@ Result<float> AttentionFactor(const RopeScaling& s, const std::string& label) {
   return static_cast<float>(factor);
 }
 
+// All pairs behind the first `turning` of them stand.
+Result<void> LetStand(double turning, std::vector<float>& inv_freq,
+                      const std::string& label) {
+  if (!(turning >= 0 && turning <= 1)) {
+    return Bad(label, "part that turns is not in 0 to 1");
+  }
+  const double n = turning * static_cast<double>(inv_freq.size());
+  for (std::size_t i = 0; i < inv_freq.size(); ++i) {
+    if (static_cast<double>(i) >= std::floor(n)) inv_freq[i] = 0;
+  }
+  return {};
+}
+
 Result<void> BuildLongrope(RopeConfig& rope, const std::string& label) {
   const RopeScaling& s = rope.scaling;
   if (!(Positive(s.original_context) && s.original_context > 1 &&
@@ -159,6 +175,27 @@ Result<void> BuildLongrope(RopeConfig& rope, const std::string& label) {
 }
 
 }  // namespace
+
+void UseProportional(RopeScaling& s) {
+  const auto stands = [](float f) { return f >= kStandingFactor; };
+  const auto first = std::find_if(s.factors.begin(), s.factors.end(), stands);
+  if (first == s.factors.end() ||
+      !std::all_of(first, s.factors.end(), stands) ||
+      !std::all_of(s.factors.begin(), first, [](float f) { return f == 1; })) {
+    return;
+  }
+  s.kind = RopeScalingKind::kProportional;
+  s.turning = static_cast<double>(first - s.factors.begin()) /
+              static_cast<double>(s.factors.size());
+  s.factors.clear();
+}
+
+std::vector<float> ProportionalFactors(const RopeScaling& s, int rotary_dim) {
+  const int n = rotary_dim / 2;
+  std::vector<float> factors(static_cast<std::size_t>(n), kStandingFactor);
+  std::fill_n(factors.begin(), static_cast<int>(s.turning * n), 1.0f);
+  return factors;
+}
 
 Result<void> BuildRope(RopeConfig& rope, const std::string& label) {
   const RopeScaling& s = rope.scaling;
@@ -179,6 +216,8 @@ Result<void> BuildRope(RopeConfig& rope, const std::string& label) {
                          rope.inv_freq, label);
     case RopeScalingKind::kFactors:
       return ScaleByFactors(s.factors, rope.inv_freq, label);
+    case RopeScalingKind::kProportional:
+      return LetStand(s.turning, rope.inv_freq, label);
     case RopeScalingKind::kYarn: {
       HEARTH_TRY(ScaleYarn(s, rope.rotary_dim, rope.inv_freq, label));
       HEARTH_ASSIGN(rope.cos_sin_factor, AttentionFactor(s, label));

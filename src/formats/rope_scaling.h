@@ -50,6 +50,13 @@ double YarnAttentionFactor(double factor, double multiplier = 1);
 // The same of longrope: sqrt(1 + ln(factor) / ln(original context)).
 double LongropeAttentionFactor(double factor, double original_context);
 
+// Divisors that let the first pairs turn as they are and all others stand, as
+// GGUF says it (1, then 1e30), become kProportional; others stay.
+void UseProportional(RopeScaling& scaling);
+// The divisors of kProportional in that form.
+std::vector<float> ProportionalFactors(const RopeScaling& scaling,
+                                       int rotary_dim);
+
 // Fills inv_freq, long_inv_freq and cos_sin_factor from rope.scaling and
 // rope.rotary_dim.
 Result<void> BuildRope(RopeConfig& rope, const std::string& label);

@@ -67,8 +67,37 @@ enum class Role : std::size_t {
   kDeltaBias,   // a bias without a weight
   kDeltaNorm,
   kDeltaOut,
+  kMambaIn,
+  kMambaTaps,
+  kMambaScale,  // as kDeltaScale
+  kMambaStep,   // a bias without a weight
+  kMambaSkip,
+  kMambaNorm,
+  kMambaOut,
+  kLayerEmbedding,  // the tokens' second embedding, and what is made of it
+  kLayerProjection,
+  kLayerProjectionNorm,
+  kInputGate,
+  kInputUp,
+  kInputNorm,
+  kLayerScale,
+  kRouterScale,
+  kRouterBias,  // of the choice alone
+  kExpertScales,
+  kDensePostNorm,  // of dense networks beside experts
+  kExpertsNorm,
+  kExpertsPostNorm,
+  kSharedGateUp,  // gate and up in one
+  kQDown,         // latent attention
+  kQDownNorm,
+  kQUp,
+  kKvDown,
+  kKvDownNorm,
+  kKvUp,      // of each head what makes its keys, then its values
+  kKeyHeads,  // the former, each transposed, and the latter
+  kValueHeads,
 };
-inline constexpr std::size_t kRoleCount = 48;
+inline constexpr std::size_t kRoleCount = 77;
 
 using NameScheme = std::array<std::string_view, kRoleCount>;
 

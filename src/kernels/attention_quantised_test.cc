@@ -137,5 +137,30 @@ TEST(Attention, SealedRowsAreTheSameBytesOnEveryIsa) {
   }
 }
 
+// Of layers whose values are a part of their keys.
+TEST(KeysAsValues, AreTheStoredNumbersOfEachToken) {
+  for (const Formats& formats : {Formats{KvFormat::kF32, KvFormat::kF32},
+                                 Formats{KvFormat::kF16, KvFormat::kF16},
+                                 kQuantised[0], kQuantised[1]}) {
+    for (const int head_dim : {1, 16, 20, 40}) {
+      TestTile tile(formats, head_dim, 48);
+      tile.Fill(formats.quantised() ? 48 : 37, 3);
+      for (const Kernels* kernels : AvailableKernels()) {
+        const KvTile view = tile.View(*kernels);
+        std::vector<float> values(
+            static_cast<std::size_t>(view.n_tokens * head_dim));
+        kernels->keys_as_values(view, head_dim, values.data());
+        for (int t = 0; t < view.n_tokens; ++t) {
+          for (int d = 0; d < head_dim; ++d) {
+            ASSERT_EQ(values[static_cast<std::size_t>(t * head_dim + d)],
+                      static_cast<float>(tile.Key(d, t)))
+                << kernels->isa << ' ' << formats;
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hearth

@@ -42,6 +42,19 @@ struct DeltaTokens {
   std::int64_t out_stride;
 };
 
+// One head's tokens for Kernels::ssm_update, in order.
+struct SsmTokens {
+  int n;
+  const float* x;         // [head_dim], the first token's, times its time step
+  std::int64_t x_stride;  // floats from one token's to the next's
+  const float *write, *read;  // [n_state]
+  std::int64_t state_stride;
+  const float* decay;  // one number of a token
+  std::int64_t decay_stride;
+  float* out;  // [head_dim]
+  std::int64_t out_stride;
+};
+
 struct Kernels {
   std::string_view isa;  // "scalar", "avx2", "avx512", ...
 
@@ -81,6 +94,7 @@ struct Kernels {
   void (*silu)(const float* x, std::int64_t n, float* out);
   void (*sigmoid_mul)(const float* gate, std::int64_t n,
                       float* x);  // x * sigmoid(gate)
+  void (*relu_squared)(const float* x, std::int64_t n, float* out);
   void (*gelu_erf)(const float* x, std::int64_t n, float* out);  // exact form
   void (*gelu_tanh)(const float* x, std::int64_t n, float* out);
   void (*softcap)(float cap, std::int64_t n, float* x);  // cap * tanh(x / cap)
@@ -102,6 +116,12 @@ struct Kernels {
   void (*delta_update)(const float* before, float* after, int key_dim,
                        int value_dim, const DeltaTokens& tokens);
 
+  // A selective state space, token by token: S = decay S + write x^T; out = S^T
+  // read, whose sums run over n_state in rising order. before, after: S,
+  // [n_state][head_dim]; they may be the same.
+  void (*ssm_update)(const float* before, float* after, int n_state,
+                     int head_dim, const SsmTokens& tokens);
+
   // --- KV tiles -------------------------------------------------------------
   // Writes one token's key and value (head_dim floats each) of one head into
   // slot `slot` of a tile. Rounds to nearest even. REQUIRES: not quantised.
@@ -117,6 +137,11 @@ struct Kernels {
   // beyond float16's range gets a NaN scale.
   void (*seal_rows)(KvFormat format, const float* x, int n_rows, int n,
                     std::byte* rows, std::byte* params);
+
+  // The keys of a tile as values, [n_tokens][head_dim] floats: of a layer whose
+  // values are a part of its keys. code * scale + zero, one fma, when they are
+  // quantised.
+  void (*keys_as_values)(const KvTile& tile, int head_dim, float* values);
 
   // --- Attention ------------------------------------------------------------
   // Folds one tile into the running softmax of n_rows query rows that share a

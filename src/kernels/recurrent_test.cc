@@ -134,6 +134,100 @@ TEST(DeltaUpdate, TheStateMayBeUpdatedInPlace) {
   }
 }
 
+// One head's tokens: what is written and read, then the input.
+struct SsmInputs {
+  int n, n_state, head_dim;
+  std::vector<float> rows, decay, before;
+
+  SsmInputs(int n_tokens, int states, int dim, unsigned seed)
+      : n(n_tokens),
+        n_state(states),
+        head_dim(dim),
+        rows(Random(Inputs::Size(n * width()), seed, -0.5f, 0.5f)),
+        decay(Random(Inputs::Size(n), seed + 1, 0.5f, 1.0f)),
+        before(Random(Inputs::Size(states * dim), seed + 2, -1.0f, 1.0f)) {}
+  int width() const { return 2 * n_state + head_dim; }
+
+  SsmTokens Tokens(int first, int count, float* out) const {
+    const float* row = rows.data() + first * width();
+    return {.n = count,
+            .x = row + 2 * n_state,
+            .x_stride = width(),
+            .write = row,
+            .read = row + n_state,
+            .state_stride = width(),
+            .decay = decay.data() + first,
+            .decay_stride = 1,
+            .out = out + first * head_dim,
+            .out_stride = head_dim};
+  }
+};
+
+Outcome Advance(const Kernels& kernels, const SsmInputs& in, int step) {
+  Outcome got{std::vector<float>(Inputs::Size(in.n * in.head_dim)), in.before};
+  for (int at = 0; at < in.n; at += step) {
+    std::vector<float> after(got.state.size());
+    kernels.ssm_update(
+        got.state.data(), after.data(), in.n_state, in.head_dim,
+        in.Tokens(at, std::min(step, in.n - at), got.out.data()));
+    got.state = after;
+  }
+  return got;
+}
+
+TEST(SsmUpdate, FollowsTheRule) {
+  for (const int head_dim : kValueDims) {
+    const SsmInputs in(9, 20, head_dim, 5);
+    std::vector<double> s(in.before.begin(), in.before.end()), want;
+    for (int t = 0; t < in.n; ++t) {
+      const float* write = in.rows.data() + t * in.width();
+      const float *read = write + in.n_state, *x = read + in.n_state;
+      for (int j = 0; j < head_dim; ++j) {
+        double result = 0;
+        for (int i = 0; i < in.n_state; ++i) {
+          double& state = s[Inputs::Size(i * head_dim + j)];
+          state = state * double{in.decay[Inputs::Size(t)]} +
+                  double{write[i]} * double{x[j]};
+          result += state * double{read[i]};
+        }
+        want.push_back(result);
+      }
+    }
+    for (const Kernels* kernels : AvailableKernels()) {
+      const Outcome got = Advance(*kernels, in, in.n);
+      for (std::size_t i = 0; i < want.size(); ++i) {
+        ASSERT_NEAR(double{got.out[i]}, want[i], 2e-5) << kernels->isa;
+      }
+    }
+  }
+}
+
+TEST(SsmUpdate, EveryInstructionSetAndCutGivesTheSameBits) {
+  for (const int head_dim : {1, 15, 16, 64, 80}) {
+    const SsmInputs in(23, 16, head_dim, 11);
+    const Outcome want = Advance(*AvailableKernels()[0], in, in.n);
+    for (const Kernels* kernels : AvailableKernels()) {
+      for (const int step : {1, 5, in.n}) {
+        EXPECT_EQ(Advance(*kernels, in, step), want)
+            << kernels->isa << ", steps of " << step;
+      }
+    }
+  }
+}
+
+TEST(ReluSquared, KeepsWhatIsPositiveAndNaNs) {
+  const std::vector<float> x = {-2, 0, 3, NAN, 0.5f};
+  for (const Kernels* kernels : AvailableKernels()) {
+    std::vector<float> y(x.size());
+    kernels->relu_squared(x.data(), static_cast<std::int64_t>(x.size()),
+                          y.data());
+    EXPECT_EQ(y[0], 0);
+    EXPECT_EQ(y[2], 9);
+    EXPECT_TRUE(std::isnan(y[3])) << kernels->isa;
+    EXPECT_EQ(y[4], 0.25f);
+  }
+}
+
 TEST(ConvRow, SumsItsTapsInOrderOnEveryInstructionSet) {
   for (const int n : {1, 16, 37}) {
     const std::vector<float> taps = Random(Inputs::Size(4 * n), 1, -1, 1);

@@ -3,10 +3,12 @@
 // file, forward.cc reads it, and identity.cc hashes it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "model/mixer_shapes.h"
 #include "model/state_shape.h"
 
 namespace hearth {
@@ -35,15 +37,38 @@ enum class MlpKind : std::uint8_t {
   // down((up' + 1) * gate' * sigmoid(1.702 gate')), gate' = min(gate x, 7), up'
   // = up x clamped to -7 to 7.
   kClampedSwiglu = 4,
+  kReluSquared = 5,  // down(relu(up x)^2)
 };
 constexpr bool IsGated(MlpKind kind) {
-  return kind != MlpKind::kGeluErf && kind != MlpKind::kGeluTanh;
+  return kind != MlpKind::kGeluErf && kind != MlpKind::kGeluTanh &&
+         kind != MlpKind::kReluSquared;
 }
+
+// A layer's feed-forward half.
+enum class Ffn : std::uint8_t {
+  kUsual = 0,  // experts where the model has them, else one dense network
+  kDense = 1,
+  kNone = 2,
+};
 
 // How the weights of a token's chosen experts come from the router's scores.
 enum class RouterKind : std::uint8_t {
   kSoftmaxOfAll = 0,     // softmax, then the largest are chosen: sum below 1
   kSoftmaxOfChosen = 1,  // of the chosen scores alone: sum 1
+  kSigmoid = 2,          // sigmoids, of which RouterRules says the rest
+};
+
+// How experts are chosen and weighed beyond RouterKind.
+struct RouterRules {
+  bool bias = false;      // a number of each expert counts for the choice alone
+  bool normalize = true;  // kSigmoid: weights over their sum
+  float scale = 1.0f;     // of the weights
+  // Experts are in as many groups, of which only the best are looked into. A
+  // group is as good as its best expert, or its best two together.
+  int n_groups = 1, n_groups_used = 1;
+  bool groups_by_two = false;
+
+  friend bool operator==(const RouterRules&, const RouterRules&) = default;
 };
 
 enum class RopeScalingKind : std::uint8_t {
@@ -52,7 +77,8 @@ enum class RopeScalingKind : std::uint8_t {
   kLlama3,
   kYarn,
   kLongrope,
-  kFactors,  // a list of divisors (GGUF's form of llama3)
+  kFactors,       // a list of divisors (GGUF's form of llama3)
+  kProportional,  // all but the first pairs stand
 };
 
 // Where inv_freq came from, so that a model can be written to another format.
@@ -66,7 +92,8 @@ struct RopeScaling {
   double beta_fast = 32, beta_slow = 1;              // yarn
   bool truncate = true;  // yarn: the blend starts and ends at whole indices
   double attention_factor = 0;  // yarn, longrope; 0: as the kind computes it
-  std::vector<float> factors;   // kFactors; longrope's short ones
+  double turning = 1;  // kProportional: the part of the pairs that turns
+  std::vector<float> factors;  // kFactors; longrope's short ones
   std::vector<float> long_factors;
 };
 
@@ -87,34 +114,6 @@ struct RopeConfig {
       inv_freq = long_inv_freq;
     }
   }
-};
-
-// How a layer mixes a token with those before it.
-enum class Mixer : std::uint8_t {
-  kAttention = 0,
-  kShortConv = 1,  // a gated causal convolution: LFM2
-  kDeltaNet = 2,   // a gated delta net: Qwen 3.5, Qwen 3-Next
-};
-
-// The shapes of a model's delta nets. A value head has a matrix [key_dim]
-// [value_dim] that every token decays and corrects.
-struct DeltaNetShape {
-  int n_key_heads = 0, n_value_heads = 0;
-  int key_dim = 0, value_dim = 0;
-  // Value head h reads key head h % n_key_heads; else heads are in groups, and
-  // it reads h / (n_value_heads / n_key_heads).
-  bool tiled = false;
-
-  int KeyHeadOf(int value_head) const {
-    return tiled ? value_head % n_key_heads
-                 : value_head / (n_value_heads / n_key_heads);
-  }
-  // Numbers that the convolution sees of a token: queries, keys, values.
-  int n_channels() const {
-    return 2 * n_key_heads * key_dim + n_value_heads * value_dim;
-  }
-
-  friend bool operator==(const DeltaNetShape&, const DeltaNetShape&) = default;
 };
 
 // Queries grow with their position: times 1 + beta ln(1 + floor(position /
@@ -142,6 +141,10 @@ struct LayerKind {
   // The earlier layer whose keys and values this one attends to; -1: it owns
   // its own, but for ModelConfig::kv_anchor.
   int kv_source = -1;
+  // Values are made from the same numbers as keys, before their norms.
+  bool values_from_keys = false;
+  Ffn ffn = Ffn::kUsual;
+  int d_mlp = 0;  // 0: ModelConfig::d_mlp
 
   friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };
@@ -158,6 +161,17 @@ struct LayerSight {
     return position < sink_tokens + window ? position
                                            : sink_tokens + window - 1;
   }
+};
+
+// What Falcon-H1 multiplies its parts by.
+struct PartScales {
+  float attention_out = 1, mamba_out = 1;
+  float mlp_gate = 1, mlp_down = 1;
+  // A Mamba-2 projection's parts: gates, inputs, what groups write and ask,
+  // time steps.
+  std::array<float, 5> mamba = {1, 1, 1, 1, 1};
+
+  friend bool operator==(const PartScales&, const PartScales&) = default;
 };
 
 struct ModelConfig {
@@ -190,26 +204,38 @@ struct ModelConfig {
   float attention_softcap = 0.0f;  // scores become cap * tanh(s / cap); 0: none
   bool attention_sinks = false;    // a learned extra score of each head
   QkNorm qk_norm = QkNorm::kNone;
+  bool value_norm = false;  // an RMS norm without weight of each value head
   // Each query head comes with as many gates: what it attends to is multiplied
   // by their sigmoid.
   bool attention_gate = false;
   QueryGrowth query_growth;
 
   DeltaNetShape delta_net;
-  int conv_taps = 0;  // of the convolutions of short conv and delta net layers
+  Mamba2Shape mamba2;
+  int conv_taps = 0;  // of the convolutions in front of or in the mixers
+  LatentShape latent;
+
+  // Numbers of a token's second embedding, of which each layer has its own; 0:
+  // there is none.
+  int d_layer_input = 0;
 
   float embedding_scale = 1.0f;
   float residual_scale = 1.0f;  // of what attention and MLP add
   float logit_scale = 1.0f;
   float logit_softcap = 0.0f;  // after the scale
+  PartScales part_scales;
 
   int n_experts = 0;       // 0: one dense MLP in each layer
   int n_experts_used = 0;  // for each token
   int d_expert = 0;        // width of one expert
-  // Width of one more that every token goes through, weighed by the sigmoid of
-  // a gate of its own; 0: there is none.
+  // Width of one more that every token goes through; 0: there is none.
   int d_shared_expert = 0;
+  bool shared_expert_gate = true;  // weighed by the sigmoid of its own gate
   RouterKind router = RouterKind::kSoftmaxOfAll;
+  RouterRules router_rules;
+  // Gemma 4: a layer with experts has its dense network, too, and norms around
+  // each of the two.
+  bool dense_beside_experts = false;
 
   // StreamingLLM: layers that would see everything see the first sink_tokens
   // tokens and the newest stream_window. 0: off.
@@ -227,12 +253,11 @@ struct ModelConfig {
     return kv_anchor < 0 || layer < kv_anchor ? layer : kv_anchor;
   }
   bool OwnsKv(int layer) const {
-    return KindOf(layer).mixer == Mixer::kAttention &&
-           KvSourceOf(layer) == layer;
+    return Attends(KindOf(layer).mixer) && KvSourceOf(layer) == layer;
   }
-  // What `layer` keeps at a sequence's newest position. A delta net: its
-  // matrices, then its convolution's last inputs; a short convolution: these
-  // alone; attention: nothing.
+  // What `layer` keeps at a sequence's newest position. Delta nets and Mamba-2:
+  // their matrices, then their convolution's last inputs; a short convolution:
+  // these alone; attention: nothing.
   std::vector<StateShape> StatesOf(int layer) const {
     switch (KindOf(layer).mixer) {
       case Mixer::kShortConv:
@@ -242,7 +267,13 @@ struct ModelConfig {
             {StateRule::kDeltaNet,
              {delta_net.n_value_heads, delta_net.key_dim, delta_net.value_dim}},
             {StateRule::kLastInputs, {conv_taps - 1, delta_net.n_channels()}}};
+      case Mixer::kMamba2:
+      case Mixer::kAttentionAndMamba2:
+        return {{StateRule::kMamba2,
+                 {mamba2.n_heads, mamba2.n_state, mamba2.head_dim}},
+                {StateRule::kLastInputs, {conv_taps - 1, mamba2.n_channels()}}};
       case Mixer::kAttention:
+      case Mixer::kNone:
         break;
     }
     return {};
@@ -262,19 +293,36 @@ struct ModelConfig {
   // work only for positions whose logits are wanted.
   int FirstLayerWithoutKv() const {
     int layer = n_layers;
-    while (layer > 0 && !OwnsKv(layer - 1) &&
-           KindOf(layer - 1).mixer == Mixer::kAttention) {
+    while (layer > 0 && !OwnsKv(layer - 1) && StatesOf(layer - 1).empty()) {
       --layer;
     }
     return layer;
   }
+  // KV heads and the numbers in one head's key.
   int KvHeads(int layer) const {
+    if (latent.kv_rank > 0) return 1;
     const int n = KindOf(layer).n_kv_heads;
     return n > 0 ? n : n_kv_heads;
   }
   int HeadDim(int layer) const {
+    if (latent.kv_rank > 0) return latent.kept_dim();
     const int n = KindOf(layer).head_dim;
     return n > 0 ? n : head_dim;
+  }
+  // Numbers in one head's value; 0: those of its key serve.
+  int ValueDim(int layer) const {
+    return latent.kv_rank > 0 ? 0 : HeadDim(layer);
+  }
+  int MlpWidth(int layer) const {
+    const int n = KindOf(layer).d_mlp;
+    return n > 0 ? n : d_mlp;
+  }
+  bool HasExperts(int layer) const {
+    return n_experts > 0 && KindOf(layer).ffn == Ffn::kUsual;
+  }
+  bool HasDense(int layer) const {
+    if (KindOf(layer).ffn == Ffn::kNone) return false;
+    return !HasExperts(layer) || dense_beside_experts;
   }
   // A native window stays as the model was trained with it, without sinks,
   // unless the streaming one is narrower.

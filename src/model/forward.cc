@@ -103,12 +103,11 @@ void Forward::RunAttention(const LayerPlan& layer, Rows in) {
   if (layer.owns_kv) ops_->WriteKv(layer, rows_.qkv);
   ops_->Attend(layer, rows_.qkv, rows_.sink_q, rows_.attended);
   ops_->Gate(layer, rows_.gate, rows_.attended);
-  ops_->Multiply(layer.weights->o, rows_.attended, rows_.delta);
+  ops_->Output(layer, rows_.attended, rows_.delta);
 }
 
-void Forward::RunLayer(const LayerPlan& layer) {
-  const LayerWeights& w = *layer.weights;
-  const Rows in = NormalizeInput(w.attention_norm);
+void Forward::RunMixer(const LayerPlan& layer) {
+  const Rows in = NormalizeInput(layer.weights->attention_norm);
   switch (layer.mixer) {
     case Mixer::kAttention:
       RunAttention(layer, in);
@@ -119,11 +118,32 @@ void Forward::RunLayer(const LayerPlan& layer) {
     case Mixer::kDeltaNet:
       ops_->DeltaNet(layer, in, rows_.delta);
       break;
+    case Mixer::kMamba2:
+      ops_->Mamba2(layer, in, /*adds=*/false, rows_.delta);
+      break;
+    case Mixer::kAttentionAndMamba2:
+      RunAttention(layer, in);
+      ops_->Mamba2(layer, in, /*adds=*/true, rows_.delta);
+      break;
+    case Mixer::kNone:
+      break;
   }
-  ops_->AddResidual(layer, w.post_attention_norm, rows_.delta, rows_.x);
+}
 
-  ops_->Mlp(layer, NormalizeInput(w.mlp_norm), rows_.delta);
-  ops_->AddResidual(layer, w.post_mlp_norm, rows_.delta, rows_.x);
+void Forward::RunLayer(const LayerPlan& layer) {
+  const LayerWeights& w = *layer.weights;
+  if (layer.mixer != Mixer::kNone) {
+    RunMixer(layer);
+    ops_->AddResidual(layer, w.post_attention_norm, rows_.delta, rows_.x);
+  }
+  if (layer.has_dense || layer.has_experts) {
+    ops_->Mlp(layer, rows_.x, NormalizeInput(w.mlp_norm), rows_.delta);
+    ops_->AddResidual(layer, w.post_mlp_norm, rows_.delta, rows_.x);
+  }
+  if (config_.d_layer_input > 0) {
+    ops_->AddLayerInput(layer, rows_.layer_input, rows_.x);
+  }
+  if (!w.scale.empty()) ops_->Scale(layer, rows_.x);
 }
 
 // Rows whose logits nobody wants end here, and parts that want none.
@@ -144,7 +164,10 @@ void Forward::KeepWantedRows(std::span<const StepPart> parts) {
       kept.positions.push_back(batch_.positions[static_cast<std::size_t>(row)]);
     }
   }
-  if (kept.n_rows() < batch_.n_rows()) ops_->KeepRows(rows_.x, rows);
+  if (kept.n_rows() < batch_.n_rows()) {
+    ops_->KeepRows(rows_.x, rows);
+    ops_->KeepRows(rows_.layer_input, rows);
+  }
   batch_ = std::move(kept);
   rows_.Narrow(batch_.n_rows());
 }
@@ -177,7 +200,7 @@ Error Forward::NonFinite(int layer, std::span<const StepPart> parts) const {
 
 Result<void> Forward::Compute(std::span<const StepPart> parts) {
   ops_->Begin(batch_);
-  ops_->Embed(rows_.x);
+  ops_->Embed(rows_.x, rows_.layer_input);
   for (const LayerPlan& layer : layers_) {
     if (layer.index == first_without_kv_) {
       // All keys and values are made: the layers from here on have work only

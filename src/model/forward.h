@@ -62,6 +62,7 @@ class Forward {
   void Collect(std::span<const StepPart> parts);
   Result<void> Compute(std::span<const StepPart> parts);
   void RunLayer(const LayerPlan& layer);
+  void RunMixer(const LayerPlan& layer);
   void RunAttention(const LayerPlan& layer, Rows in);
   Rows NormalizeInput(const NormWeights& norm);
   void KeepWantedRows(std::span<const StepPart> parts);

@@ -51,11 +51,14 @@ void AddRope(Sha256& sha, const RopeConfig& rope) {
 void AddOwnShapes(Sha256& sha, const ModelConfig& c) {
   const bool differ = std::any_of(
       c.layer_kinds.begin(), c.layer_kinds.end(), [](const LayerKind& kind) {
-        const auto& [mixer, window, rope, n_kv_heads, head_dim, kv_source] =
-            kind;
+        const auto& [mixer, window, rope, n_kv_heads, head_dim, kv_source,
+                     values_from_keys, ffn, d_mlp] = kind;
         static_cast<void>(mixer);   // AddMixers
         static_cast<void>(window);  // AddConfig has these two of every model
         static_cast<void>(rope);
+        static_cast<void>(values_from_keys);  // AddLayerChoices has these
+        static_cast<void>(ffn);
+        static_cast<void>(d_mlp);
         return n_kv_heads > 0 || head_dim > 0 || kv_source >= 0;
       });
   if (!differ) return;
@@ -63,6 +66,62 @@ void AddOwnShapes(Sha256& sha, const ModelConfig& c) {
   for (int i = 0; i < c.n_layers; ++i) {
     for (const int number : {c.KvHeads(i), c.HeadDim(i), c.KvSourceOf(i)}) {
       sha.Field(static_cast<std::uint64_t>(number));
+    }
+  }
+}
+
+// Of models whose layers differ in more, likewise.
+void AddLayerChoices(Sha256& sha, const ModelConfig& c) {
+  const bool differ = std::any_of(
+      c.layer_kinds.begin(), c.layer_kinds.end(), [](const LayerKind& kind) {
+        return kind.values_from_keys || kind.ffn != Ffn::kUsual ||
+               kind.d_mlp > 0;
+      });
+  if (!differ) return;
+  sha.Field("layer choices");
+  for (int i = 0; i < c.n_layers; ++i) {
+    const LayerKind kind = c.KindOf(i);
+    for (const int number : {int{kind.values_from_keys},
+                             static_cast<int>(kind.ffn), c.MlpWidth(i)}) {
+      sha.Field(static_cast<std::uint64_t>(number));
+    }
+  }
+}
+
+// What single families do beside the usual, likewise.
+void AddOwnParts(Sha256& sha, const ModelConfig& c) {
+  if (c.value_norm) sha.Field("value norm");
+  if (c.d_layer_input > 0) {
+    sha.Field("layer input").Field(static_cast<std::uint64_t>(c.d_layer_input));
+  }
+  if (c.dense_beside_experts) sha.Field("dense beside experts");
+  if (c.d_shared_expert > 0 && !c.shared_expert_gate) {
+    sha.Field("shared expert without gate");
+  }
+  if (c.router_rules != RouterRules{}) {
+    const auto& [bias, normalize, scale, n_groups, n_groups_used,
+                 groups_by_two] = c.router_rules;
+    sha.Field("router rules");
+    for (const int number : {int{bias}, int{normalize}, n_groups, n_groups_used,
+                             int{groups_by_two}}) {
+      sha.Field(static_cast<std::uint64_t>(number));
+    }
+    AddFloat(sha, scale);
+  }
+  if (c.part_scales != PartScales{}) {
+    const auto& [attention_out, mamba_out, mlp_gate, mlp_down, mamba] =
+        c.part_scales;
+    sha.Field("part scales");
+    for (const float scale : {attention_out, mamba_out, mlp_gate, mlp_down}) {
+      AddFloat(sha, scale);
+    }
+    for (const float scale : mamba) AddFloat(sha, scale);
+  }
+  if (c.latent.kv_rank > 0) {
+    const auto& [kv_rank, q_rank, nope_dim, rope_dim, value_dim] = c.latent;
+    sha.Field("latent attention");
+    for (const int size : {kv_rank, q_rank, nope_dim, rope_dim, value_dim}) {
+      sha.Field(static_cast<std::uint64_t>(size));
     }
   }
 }
@@ -91,6 +150,12 @@ void AddMixers(Sha256& sha, const ModelConfig& c) {
                            value_dim, int{tiled}}) {
     sha.Field(static_cast<std::uint64_t>(number));
   }
+  if (c.mamba2 == Mamba2Shape{}) return;
+  const auto& [n_heads, head_dim, n_groups, n_state, norm] = c.mamba2;
+  sha.Field("mamba2");
+  for (const int number : {n_heads, head_dim, n_groups, n_state, int{norm}}) {
+    sha.Field(static_cast<std::uint64_t>(number));
+  }
 }
 
 void AddConfig(Sha256& sha, const ModelConfig& c) {
@@ -98,10 +163,12 @@ void AddConfig(Sha256& sha, const ModelConfig& c) {
                head_dim, d_mlp, vocab_size, context_length, norm,
                norm_placement, norm_eps, mlp, learned_positions, tied_head,
                rope, local_rope, layer_kinds, attention_scale,
-               attention_softcap, attention_sinks, qk_norm, attention_gate,
-               query_growth, delta_net, conv_taps, embedding_scale,
-               residual_scale, logit_scale, logit_softcap, n_experts,
-               n_experts_used, d_expert, d_shared_expert, router, sink_tokens,
+               attention_softcap, attention_sinks, qk_norm, value_norm,
+               attention_gate, query_growth, delta_net, mamba2, conv_taps,
+               latent, d_layer_input, embedding_scale, residual_scale,
+               logit_scale, logit_softcap, part_scales, n_experts,
+               n_experts_used, d_expert, d_shared_expert, shared_expert_gate,
+               router, router_rules, dense_beside_experts, sink_tokens,
                stream_window, kv_anchor] = c;
   sha.Field(architecture);
   for (const int size :
@@ -133,11 +200,21 @@ void AddConfig(Sha256& sha, const ModelConfig& c) {
   }
   AddOwnShapes(sha, c);
   AddMixers(sha, c);
+  AddLayerChoices(sha, c);
+  AddOwnParts(sha, c);
+  static_cast<void>(value_norm);
   static_cast<void>(attention_gate);
   static_cast<void>(query_growth);
   static_cast<void>(delta_net);
+  static_cast<void>(mamba2);
   static_cast<void>(conv_taps);
+  static_cast<void>(latent);
+  static_cast<void>(d_layer_input);
+  static_cast<void>(part_scales);
   static_cast<void>(d_shared_expert);
+  static_cast<void>(shared_expert_gate);
+  static_cast<void>(router_rules);
+  static_cast<void>(dense_beside_experts);
   // What a model is called and how far it was trained change no key.
   static_cast<void>(name);
   static_cast<void>(context_length);

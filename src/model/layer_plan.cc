@@ -16,8 +16,13 @@ std::vector<LayerPlan> PlanLayers(const LoadedModel& model) {
          .n_heads = config.n_heads,
          .n_kv_heads = config.KvHeads(i),
          .head_dim = config.HeadDim(i),
+         .value_dim = config.ValueDim(i),
          .rope = config.KindOf(i).rope,
-         .sight = config.SightOf(i)});
+         .rope_first = config.latent.kv_rank,
+         .sight = config.SightOf(i),
+         .has_dense = config.HasDense(i),
+         .has_experts = config.HasExperts(i),
+         .mlp_width = config.MlpWidth(i)});
   }
   return plans;
 }

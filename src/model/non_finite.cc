@@ -27,6 +27,7 @@ class Search {
       if (!AreFinite(row)) Found(w, "the token embedding");
     }
     Vector(model_.weights.position_embedding, "the position embedding");
+    Matrix(model_.weights.layer_projection, "the layers' input weights");
   }
 
   void Layer(const LayerWeights& w) {
@@ -38,13 +39,20 @@ class Search {
     Vector(w.q_norm, "the norm of queries");
     Vector(w.k_norm, "the norm of keys");
     Vector(w.sinks, "the attention sinks");
+    Latent(w.latent);
     Matrix(w.o, "the attention's output weights");
+    Mamba2(w.mamba2);
     Norm(w.post_attention_norm, "the norm behind attention");
     Norm(w.mlp_norm, "the norm before the MLP");
     Matrix(w.router, "the router weights");
     Mlp(w.mlp);
     for (const MlpWeights& expert : w.experts) Mlp(expert);
+    Mlp(w.shared_expert);
     Norm(w.post_mlp_norm, "the norm behind the MLP");
+    Matrix(w.input.gate, "the gate weights of the layer's input");
+    Matrix(w.input.up, "the weights of the layer's input");
+    Norm(w.input.norm, "the norm of the layer's input");
+    Vector(w.scale, "the layer's scale");
   }
 
   void Head() {
@@ -91,6 +99,21 @@ class Search {
     Matrix(mlp.up, "the up weights");
     Matrix(mlp.gate_up, "the gate and up weights");
     Matrix(mlp.down, "the down weights");
+  }
+
+  void Latent(const LatentWeights& w) {
+    Matrix(w.q_down, "the query weights");
+    Matrix(w.kv_down, "the key and value weights");
+    for (const Linear& head : w.keys) Matrix(head, "the key weights");
+    for (const Linear& head : w.values) Matrix(head, "the value weights");
+  }
+  void Mamba2(const Mamba2Weights& w) {
+    Matrix(w.in, "the mixer's input weights");
+    Vector(w.conv.taps, "the mixer's convolution");
+    Vector(w.decay_scale, "the mixer's decays");
+    Vector(w.step_bias, "the mixer's time steps");
+    Vector(w.norm, "the mixer's norm");
+    Matrix(w.out, "the mixer's output weights");
   }
 
   const LoadedModel& model_;

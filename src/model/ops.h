@@ -36,10 +36,13 @@ struct StepRows {
   Rows sink_q;    // its queries as the sink tokens meet them
   Rows gate;      // its heads' gates, before the sigmoid
   Rows attended;  // its heads' results
+  // [n_layers * d_layer_input], each layer's own input; width 0 without.
+  Rows layer_input;
 
   // Keeps the first n rows of each.
   void Narrow(int n) {
     x.n = normed.n = delta.n = qkv.n = sink_q.n = gate.n = attended.n = n;
+    layer_input.n = n;
   }
 };
 
@@ -81,13 +84,14 @@ class Ops {
   // From here on operations work on these rows. `batch` outlives the step.
   virtual void Begin(const StepBatch& batch) = 0;
 
-  virtual void Embed(Rows x) = 0;
+  // The step's tokens, and in models that have them their layers' inputs.
+  virtual void Embed(Rows x, Rows layer_input) = 0;
   virtual void Normalize(const NormWeights& norm, Rows in, Rows out) = 0;
   // Queries, keys and values; of a layer that owns no keys and values, the
   // queries. The gates of the heads, where the model has them, apart.
   virtual void Project(const LayerPlan& layer, Rows in, Rows qkv,
                        Rows gate) = 0;
-  // The norms of queries and keys, where the model has them.
+  // The norms of queries, keys and values, where the model has them.
   virtual void NormalizeHeads(const LayerPlan& layer, Rows qkv) = 0;
   // Turns queries and keys to their positions, and the queries also to those
   // that they count as for the sink tokens.
@@ -98,15 +102,23 @@ class Ops {
                       Rows out) = 0;
   // Heads' results times the sigmoid of their gates, where the model has them.
   virtual void Gate(const LayerPlan& layer, Rows gate, Rows attended) = 0;
+  // What the heads' results add to the residual stream.
+  virtual void Output(const LayerPlan& layer, Rows attended, Rows out) = 0;
   // A layer with Mixer::kShortConv or kDeltaNet: what it adds to the residual
   // stream. Each sequence's states become those behind its last row.
   virtual void ShortConv(const LayerPlan& layer, Rows in, Rows out) = 0;
   virtual void DeltaNet(const LayerPlan& layer, Rows in, Rows out) = 0;
-  virtual void Multiply(const Linear& linear, Rows in, Rows out) = 0;
-  virtual void Mlp(const LayerPlan& layer, Rows in, Rows out) = 0;
+  // The same of one that HasMamba2. `adds`: to what is in `out` already.
+  virtual void Mamba2(const LayerPlan& layer, Rows in, bool adds, Rows out) = 0;
+  // `x`: the residual stream, of which `in` is made.
+  virtual void Mlp(const LayerPlan& layer, Rows x, Rows in, Rows out) = 0;
   // x += delta, normalised before where the model does so.
   virtual void AddResidual(const LayerPlan& layer, const NormWeights& norm,
                            Rows delta, Rows x) = 0;
+  // x += what the layer makes of its own input; then x times the layer's scale.
+  virtual void AddLayerInput(const LayerPlan& layer, Rows layer_input,
+                             Rows x) = 0;
+  virtual void Scale(const LayerPlan& layer, Rows x) = 0;
   // Moves the given rows, which rise, to the front.
   virtual void KeepRows(Rows x, std::span<const int> rows) = 0;
   // Copies one row out.

@@ -13,6 +13,8 @@ enum class StateRule : std::uint8_t {
   kLastInputs = 1,
   // [heads][key_dim][value_dim]: the matrices of a gated delta net.
   kDeltaNet = 2,
+  // [heads][n_state][head_dim]: the matrices of a Mamba-2 mixer.
+  kMamba2 = 3,
 };
 
 struct StateShape {
@@ -26,11 +28,18 @@ struct StateShape {
   }
   // Numbers that a journal keeps of one token (model/state_port.h).
   // kLastInputs: the input. kDeltaNet: of each head its key, value, decay and
-  // rate.
+  // rate. kMamba2: of each head what its group writes, the input over the time
+  // step, and the decay.
   std::int64_t journal_floats() const {
-    return rule == StateRule::kLastInputs
-               ? dims[1]
-               : std::int64_t{dims[0]} * (dims[1] + dims[2] + 2);
+    switch (rule) {
+      case StateRule::kLastInputs:
+        break;
+      case StateRule::kDeltaNet:
+        return std::int64_t{dims[0]} * (dims[1] + dims[2] + 2);
+      case StateRule::kMamba2:
+        return std::int64_t{dims[0]} * (dims[1] + dims[2] + 1);
+    }
+    return dims[1];
   }
 
   friend bool operator==(const StateShape&, const StateShape&) = default;

@@ -43,6 +43,7 @@ struct MlpWeights {
 // A causal convolution of every channel alone.
 struct ConvWeights {
   std::vector<float> taps;  // [conv_taps][n_channels], the newest token last
+  std::vector<float> bias;  // [n_channels], or empty
 };
 
 // y = out(C * conv(B * X)), where [B | C | X] = in(x).
@@ -52,8 +53,8 @@ struct ShortConvWeights {
   Linear out;  // [d_model, d_model]
 };
 
-// See DeltaNetShape and model/cpu/delta_net.h. Files have the first projection
-// whole or in two: then the matrices that are not there are empty.
+// See DeltaNetShape and model/cpu/mixers/delta_net.h. Files have the first
+// projection whole or in two: then the matrices that are not there are empty.
 struct DeltaNetWeights {
   Linear qkv;   // [n_channels, d_model]
   Linear gate;  // [n_value_heads * value_dim, d_model]
@@ -70,25 +71,66 @@ struct DeltaNetWeights {
   Linear out;                      // [d_model, n_value_heads * value_dim]
 };
 
+// See Mamba2Shape and model/cpu/mamba2.h.
+struct Mamba2Weights {
+  Linear in;  // [n_projected, d_model]
+  ConvWeights conv;
+  std::vector<float> decay_scale;  // [n_heads]: -exp(A_log), below 0
+  std::vector<float> decay_log;    // A_log where the file has it, for writers
+  std::vector<float> step_bias;    // [n_heads], of the time steps
+  std::vector<float> skip;         // [n_heads], of the inputs themselves
+  std::vector<float> norm;         // [width], or empty
+  Linear out;                      // [d_model, width]
+};
+
+// See LatentShape. Of each head a matrix that turns its query into the kept
+// space and one that makes its value: slices of one matrix in some files.
+struct LatentWeights {
+  Linear q_down;               // [q_rank, d_model]; empty where q_rank is 0
+  std::vector<float> q_norm;   // [q_rank]
+  Linear kv_down;              // [kv_rank + rope_dim, d_model]
+  std::vector<float> kv_norm;  // [kv_rank]
+  std::vector<Linear> keys;    // [n_heads]: [kv_rank, nope_dim]
+  std::vector<Linear> values;  // [n_heads]: [value_dim, kv_rank]
+};
+
+// What a layer adds from a token's second embedding: norm(up(gelu(gate x) *
+// embedding)).
+struct LayerInputWeights {
+  Linear gate;  // [d_layer_input, d_model]
+  Linear up;    // [d_model, d_layer_input]
+  NormWeights norm;
+};
+
 struct LayerWeights {
   NormWeights attention_norm;       // before; empty when there is none
   NormWeights post_attention_norm;  // after; empty when there is none
   // [n_heads * head_dim, d_model]; with ModelConfig::attention_gate twice as
   // many rows: of each head its queries, then its gates.
   Linear q;
-  Linear k, v;  // [n_kv_heads * head_dim, d_model]
+  Linear k, v;  // [n_kv_heads * head_dim, d_model]; v may be empty
   Linear qkv;   // instead of the three where the file has them in one
   std::vector<float> q_norm, k_norm;  // as ModelConfig::qk_norm says
   std::vector<float> sinks;           // [n_heads], or empty
   Linear o;                           // [d_model, n_heads * head_dim]
   NormWeights mlp_norm, post_mlp_norm;
-  MlpWeights mlp;                   // of dense models
-  Linear router;                    // [n_experts, d_model]
-  std::vector<MlpWeights> experts;  // [n_experts]
+  MlpWeights mlp;  // of dense layers
+  Linear router;   // [n_experts, d_model]; its bias counts for the weights, too
+  std::vector<float> router_scale;   // [d_model], of its input; or empty
+  std::vector<float> router_bias;    // [n_experts], of the choice; or empty
+  std::vector<float> expert_scales;  // [n_experts], of their weights; or empty
+  std::vector<MlpWeights> experts;   // [n_experts]
   MlpWeights shared_expert;
-  Linear shared_expert_gate;    // [1, d_model]
+  Linear shared_expert_gate;  // [1, d_model], or empty
+  // With ModelConfig::dense_beside_experts: behind the dense network, before
+  // the experts and behind them.
+  NormWeights dense_post_norm, experts_norm, experts_post_norm;
   ShortConvWeights short_conv;  // of layers with Mixer::kShortConv
   DeltaNetWeights delta_net;    // of layers with Mixer::kDeltaNet
+  Mamba2Weights mamba2;         // of layers with Mixer::kMamba2 or both
+  LatentWeights latent;         // with LatentShape
+  LayerInputWeights input;      // with ModelConfig::d_layer_input
+  std::vector<float> scale;     // [1], of the stream behind it; or empty
 };
 
 struct Weights {
@@ -97,6 +139,11 @@ struct Weights {
   std::vector<LayerWeights> layers;       // [n_layers]
   NormWeights final_norm;
   Linear head;  // [vocab_size, d_model]; the embedding itself when tied
+  // The second embedding, with ModelConfig::d_layer_input = n: a row of
+  // [n_layers][n] for each token, and as much made from the first one.
+  WeightMatrix layer_embedding;  // [vocab_size, n_layers * n], kOutIn
+  Linear layer_projection;       // [n_layers * n, d_model]
+  std::vector<float> layer_projection_norm;  // [n]
 };
 
 // Every tensor of the file(s), used or not, in file order.

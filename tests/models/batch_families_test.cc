@@ -31,7 +31,10 @@ INSTANTIATE_TEST_SUITE_P(
                       "qwen2", "qwen3", "qwen3_moe", "smollm3", "gemma2",
                       "granite", "llama_yarn", "olmo2", "phi3_longrope",
                       "olmo3", "exaone4", "ministral3", "seed_oss", "lfm2",
-                      "qwen3_5_long", "qwen3_5_moe", "qwen3_next"),
+                      "qwen3_5_long", "qwen3_5_moe", "qwen3_next",
+                      "gemma4_shared", "gemma4_moe", "nemotron_h",
+                      "granitemoehybrid", "falcon_h1", "glm4_moe", "minimax_m2",
+                      "deepseek_v3"),
     [](const auto& name) { return std::string(name.param); });
 
 // Whose rows are packed in groups.

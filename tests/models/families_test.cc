@@ -193,7 +193,17 @@ INSTANTIATE_TEST_SUITE_P(
                       Fixture{"qwen3_5", Rounding::kBf16, 2e-3},
                       Fixture{"qwen3_5_long", Rounding::kExact, 2e-3},
                       Fixture{"qwen3_5_moe", Rounding::kExact, 2e-3},
-                      Fixture{"qwen3_next", Rounding::kBf16, 2e-3}),
+                      Fixture{"qwen3_next", Rounding::kBf16, 2e-3},
+                      Fixture{"gemma4", Rounding::kBf16, 2e-3},
+                      Fixture{"gemma4_shared", Rounding::kExact, 2e-3},
+                      Fixture{"gemma4_moe", Rounding::kExact, 1e-4},
+                      Fixture{"nemotron_h", Rounding::kExact, 2e-4},
+                      Fixture{"granitemoehybrid", Rounding::kExact, 2e-3},
+                      Fixture{"falcon_h1", Rounding::kExact, 2e-3},
+                      Fixture{"glm4_moe", Rounding::kExact, 2e-3},
+                      Fixture{"minimax_m2", Rounding::kExact, 1e-4},
+                      Fixture{"deepseek_v3", Rounding::kExact, 2e-3},
+                      Fixture{"deepseek_v2", Rounding::kExact, 1e-4}),
     [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace

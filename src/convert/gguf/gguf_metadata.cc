@@ -58,6 +58,8 @@ class MetadataWriter {
                         std::int64_t value) { Size(name, value); },
          .number = [this](const char* name,
                           double value) { Number(name, value); },
+         .flag = [this, key](const char* name,
+                             bool value) { Add(key(name), value); },
          .sizes =
              [this, key](const char* name, std::vector<std::int32_t> values) {
                Add(key(name), std::move(values));
@@ -81,15 +83,17 @@ class MetadataWriter {
     Size("context_length", c.context_length);
     Size("embedding_length", c.d_model);
     Size("block_count", c.n_layers);
-    Size("feed_forward_length", c.d_mlp);
+    // Else the family writes a list of all layers'.
+    if (!Reads("feed_forward_length")) Size("feed_forward_length", c.d_mlp);
     Size("vocab_size", c.vocab_size);
     Size("attention.head_count", c.n_heads);
-    // Else the family writes a list of all layers'.
     if (!Reads("attention.head_count_kv")) {
       Size("attention.head_count_kv", c.n_kv_heads);
     }
-    Size("attention.key_length", c.head_dim);
-    Size("attention.value_length", c.head_dim);
+    if (!Reads("attention.key_length")) {
+      Size("attention.key_length", c.head_dim);
+      Size("attention.value_length", c.head_dim);
+    }
     Number(c.norm == NormKind::kRmsNorm ? "attention.layer_norm_rms_epsilon"
                                         : "attention.layer_norm_epsilon",
            static_cast<double>(c.norm_eps));
@@ -121,11 +125,14 @@ class MetadataWriter {
   Result<void> AddScales() {
     const ModelConfig& c = config_;
     if (c.mlp != family_.mlp) return Unsupported("the activation");
-    if (c.router == RouterKind::kSoftmaxOfAll && c.n_experts > 0) {
+    if (c.router == RouterKind::kSoftmaxOfAll && c.n_experts > 0 &&
+        !Reads("expert_weights_scale")) {
       return Unsupported("weights of experts that do not sum to 1");
     }
+    if (family_.gguf_folded_scales) return {};
+    if (c.part_scales != PartScales{}) return Unsupported("the multipliers");
     const auto usual = static_cast<float>(1.0 / std::sqrt(c.head_dim));
-    if (c.attention_scale != usual) {
+    if (c.attention_scale != usual && c.latent.kv_rank == 0) {
       Number("attention.scale", static_cast<double>(c.attention_scale));
     }
     HEARTH_TRY(Optional("attn_logit_softcapping", c.attention_softcap, 0,
@@ -172,7 +179,7 @@ class MetadataWriter {
       }
     }
     Size("attention.sliding_window", window);
-    if (!usual) {
+    if (!usual || family_.gguf_window_list) {
       Add(prefix_ + "attention.sliding_window_pattern", std::move(windowed));
     }
     return {};
@@ -192,6 +199,7 @@ class MetadataWriter {
       case RopeScalingKind::kNone:
       case RopeScalingKind::kLlama3:  // a tensor
       case RopeScalingKind::kFactors:
+      case RopeScalingKind::kProportional:
         break;
       case RopeScalingKind::kLinear:
         Add(prefix_ + "rope.scaling.type", std::string("linear"));
@@ -223,6 +231,8 @@ class MetadataWriter {
          static_cast<std::int64_t>(s.original_context));
     Number("rope.scaling.yarn_beta_fast", s.beta_fast);
     Number("rope.scaling.yarn_beta_slow", s.beta_slow);
+    // There it is in the scale of scores, which the family writes.
+    if (config_.latent.kv_rank > 0) return {};
     const double own = YarnAttentionFactor(s.factor);
     const double factor = static_cast<double>(config_.rope.cos_sin_factor);
     constexpr char kLogMultiplier[] = "rope.scaling.yarn_log_multiplier";

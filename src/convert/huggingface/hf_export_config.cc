@@ -95,6 +95,10 @@ Json RopeJson(const RopeScaling& s) {
       json["beta_slow"] = s.beta_slow;
       json["truncate"] = s.truncate;
       break;
+    case RopeScalingKind::kProportional:
+      json["rope_type"] = "proportional";
+      json["partial_rotary_factor"] = s.turning;
+      break;
     case RopeScalingKind::kLongrope:
       name("longrope");
       json["short_factor"] = s.factors;
@@ -106,6 +110,11 @@ Json RopeJson(const RopeScaling& s) {
   return json;
 }
 
+// The numbers of a head that may turn.
+int TurningDim(const ModelConfig& c) {
+  return c.latent.kv_rank > 0 ? c.latent.rope_dim : c.head_dim;
+}
+
 // The same as transformers before version 5 reads it; later ones prefer
 // rope_parameters.
 void AddOlderRope(const RopeScaling& s, const ModelConfig& c,
@@ -114,9 +123,10 @@ void AddOlderRope(const RopeScaling& s, const ModelConfig& c,
   if (family.hf_rope_per_layer) {
     json["rope_local_base_freq"] = c.local_rope.scaling.base;
   }
-  if (c.rope.rotary_dim != c.head_dim) {
+  if (s.kind == RopeScalingKind::kProportional) return;
+  if (c.rope.rotary_dim != TurningDim(c)) {
     json["partial_rotary_factor"] =
-        static_cast<double>(c.rope.rotary_dim) / c.head_dim;
+        static_cast<double>(c.rope.rotary_dim) / TurningDim(c);
   }
   if (s.kind == RopeScalingKind::kNone) return;
   const bool longrope = s.kind == RopeScalingKind::kLongrope;
@@ -141,9 +151,10 @@ void AddRope(const ModelConfig& c, const Family& family, Json& json) {
     if (const auto found = FindLlama3(c.rope)) scaling = *found;
   }
   Json rope = RopeJson(scaling);
-  if (c.rope.rotary_dim != c.head_dim) {
+  if (c.rope.rotary_dim != TurningDim(c) &&
+      scaling.kind != RopeScalingKind::kProportional) {
     rope["partial_rotary_factor"] =
-        static_cast<double>(c.rope.rotary_dim) / c.head_dim;
+        static_cast<double>(c.rope.rotary_dim) / TurningDim(c);
   }
   if (family.hf_rope_per_layer) {
     rope = {{"full_attention", std::move(rope)},
@@ -182,6 +193,8 @@ const char* ActivationName(MlpKind kind) {
       return "gelu_new";
     case MlpKind::kGatedGeluTanh:
       return "gelu_pytorch_tanh";
+    case MlpKind::kReluSquared:
+      return "relu2";
     case MlpKind::kGatedSilu:
     case MlpKind::kClampedSwiglu:
       break;
@@ -206,15 +219,14 @@ struct Biases {
   bool qkv, o, mlp;
 };
 Biases BiasesOf(const LoadedModel& model) {
-  // The first layer that attends.
-  std::size_t i = 0;
-  while (model.config.KindOf(static_cast<int>(i)).mixer != Mixer::kAttention) {
-    ++i;
+  Biases biases{};
+  for (const LayerWeights& w : model.weights.layers) {
+    const MlpWeights& mlp = w.experts.empty() ? w.mlp : w.experts[0];
+    biases.qkv = biases.qkv || !w.q.bias.empty() || !w.qkv.bias.empty();
+    biases.o = biases.o || !w.o.bias.empty();
+    biases.mlp = biases.mlp || !mlp.down.bias.empty();
   }
-  const LayerWeights& w = model.weights.layers[i];
-  const MlpWeights& mlp = w.experts.empty() ? w.mlp : w.experts[0];
-  return {!w.q.bias.empty() || !w.qkv.bias.empty(), !w.o.bias.empty(),
-          !mlp.down.bias.empty()};
+  return biases;
 }
 
 Json Write(const LoadedModel& model, const Family& family) {

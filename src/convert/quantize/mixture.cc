@@ -141,6 +141,7 @@ MixtureFacts FactsOf(const ModelConfig& config) {
 bool IsQuantised(std::string_view gguf_name, std::size_t n_dims) {
   return n_dims >= 2 && gguf_name.ends_with(".weight") &&
          gguf_name != "position_embd.weight" &&
+         !gguf_name.ends_with("_norm.weight") &&
          !gguf_name.ends_with("ffn_gate_inp.weight") &&
          !gguf_name.ends_with("ffn_gate_inp_shexp.weight") &&
          !gguf_name.ends_with("ssm_conv1d.weight") &&

@@ -12,6 +12,7 @@ extern const Family kQwen3Family;
 extern const Family kQwen3MoeFamily;
 extern const Family kGemma2Family;
 extern const Family kGemma3Family;
+extern const Family kGemma4Family;
 extern const Family kPhi3Family;
 extern const Family kSmolLm3Family;
 extern const Family kGpt2Family;
@@ -28,5 +29,14 @@ extern const Family kLfm2Family;
 extern const Family kQwen35Family;
 extern const Family kQwen35MoeFamily;
 extern const Family kQwen3NextFamily;
+extern const Family kNemotronHFamily;
+extern const Family kNemotronHMoeFamily;
+extern const Family kGraniteHybridFamily;
+extern const Family kFalconH1Family;
+extern const Family kGlm4MoeFamily;
+extern const Family kMiniMaxM2Family;
+extern const Family kDeepseekV3Family;
+extern const Family kDeepseekV2Family;
+extern const Family kGlm4MoeLiteFamily;
 
 }  // namespace hearth

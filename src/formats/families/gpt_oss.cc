@@ -36,7 +36,7 @@ Result<void> FinishGguf(const GgufInput& in) {
 
 Result<void> FinishHf(const HfInput& in) {
   ModelConfig& c = in.config;
-  in.plan.fused_gate_up = in.plan.interleaved_gate_up = true;
+  in.plan.fused_expert_gate_up = in.plan.interleaved_gate_up = true;
   in.plan.experts_transposed = true;
   HEARTH_TRY(HfRequire(in, "attention_bias", true));
   HEARTH_ASSIGN(c.n_experts, HfSize(in, "num_local_experts", 128));

@@ -1,4 +1,6 @@
 // Granite 3 (dense): llama with four multipliers.
+#include "formats/families/hybrid/granite.h"
+
 #include "formats/families/all.h"
 #include "formats/families/settings.h"
 
@@ -9,8 +11,20 @@ constexpr std::string_view kGgufKeys[] = {"logit_scale", "embedding_scale",
                                           "residual_scale"};
 
 Result<void> FinishGguf(const GgufInput& in) {
-  ModelConfig& c = in.config;
   GgufBiases(in);
+  return GgufGraniteScales(in);
+}
+
+Result<void> FinishHf(const HfInput& in) {
+  HEARTH_TRY(HfAttentionBias(in));
+  HEARTH_TRY(HfMlpBias(in));
+  return HfGraniteScales(in);
+}
+
+}  // namespace
+
+Result<void> GgufGraniteScales(const GgufInput& in) {
+  ModelConfig& c = in.config;
   HEARTH_ASSIGN(c.embedding_scale, GgufScale(in, "embedding_scale", 1));
   HEARTH_ASSIGN(c.residual_scale, GgufScale(in, "residual_scale", 1));
   // The name notwithstanding, logits are divided by it.
@@ -22,10 +36,8 @@ Result<void> FinishGguf(const GgufInput& in) {
   return {};
 }
 
-Result<void> FinishHf(const HfInput& in) {
+Result<void> HfGraniteScales(const HfInput& in) {
   ModelConfig& c = in.config;
-  HEARTH_TRY(HfAttentionBias(in));
-  HEARTH_TRY(HfMlpBias(in));
   HEARTH_ASSIGN(c.embedding_scale, HfScale(in, "embedding_multiplier", 1));
   HEARTH_ASSIGN(c.residual_scale, HfScale(in, "residual_multiplier", 1));
   HEARTH_ASSIGN(c.attention_scale, HfScale(in, "attention_multiplier", 1));
@@ -34,14 +46,12 @@ Result<void> FinishHf(const HfInput& in) {
   return {};
 }
 
-void WriteHf(const ModelConfig& config, Json& json) {
+void WriteHfGraniteScales(const ModelConfig& config, Json& json) {
   json["embedding_multiplier"] = HfNumber(config.embedding_scale);
   json["residual_multiplier"] = HfNumber(config.residual_scale);
   json["attention_multiplier"] = HfNumber(config.attention_scale);
   json["logits_scaling"] = HfNumber(1.0f / config.logit_scale);
 }
-
-}  // namespace
 
 constinit const Family kGraniteFamily = {
     .architecture = "granite",
@@ -52,7 +62,7 @@ constinit const Family kGraniteFamily = {
     .gguf_keys = kGgufKeys,
     .finish_gguf = FinishGguf,
     .finish_hf = FinishHf,
-    .write_hf = WriteHf,
+    .write_hf = WriteHfGraniteScales,
 };
 
 }  // namespace hearth

@@ -35,6 +35,9 @@ Result<float> ToScale(Result<double> value, const std::string& label,
   return scale;
 }
 
+// Beyond any model.
+constexpr int kGuessersMax = 16;
+
 void SetWindows(ModelConfig& config, const std::vector<bool>& windowed,
                 int window) {
   if (config.layer_kinds.empty()) SetLayerKinds(config, [](auto&, int) {});
@@ -60,6 +63,29 @@ Result<int> HfSize(const HfInput& in, const char* key, int fallback) {
 Result<int> GgufSize(const GgufInput& in, const char* key, int fallback) {
   return ToSize(in.file.Int(in.Key(key), fallback), in.file.label(),
                 in.Key(key));
+}
+
+Result<std::vector<int>> GgufPerLayer(const GgufInput& in, const char* key,
+                                      int fallback) {
+  const auto n = static_cast<std::size_t>(
+      in.config.n_layers < 1 << 14 ? in.config.n_layers : 0);
+  const GgufEntry* entry = in.file.Find(in.Key(key));
+  if (entry == nullptr || entry->type != GgufType::kArray) {
+    HEARTH_ASSIGN(const int number, GgufSize(in, key, fallback));
+    return std::vector<int>(n, number);
+  }
+  HEARTH_ASSIGN(std::vector<std::int32_t> numbers,
+                in.file.IntArray(in.Key(key)));
+  // Blocks behind the last layer guess ahead.
+  const bool possible =
+      numbers.size() >= n &&
+      std::all_of(numbers.begin(), numbers.end(), [](int x) { return x >= 0; });
+  if (!possible) {
+    return {Code::kCorrupt, in.file.label() + ": key " + Quoted(in.Key(key)) +
+                                " is not one number for each layer"};
+  }
+  numbers.resize(n);
+  return std::vector<int>(numbers.begin(), numbers.end());
 }
 
 double HfNumber(float value) {
@@ -239,6 +265,63 @@ Result<void> GgufWindows(const GgufInput& in, int period, int fallback) {
     SetWindows(in.config, windowed, window);
   }
   return {};
+}
+
+Result<void> GgufDropGuessers(const GgufInput& in) {
+  HEARTH_ASSIGN(const int n, GgufSize(in, "nextn_predict_layers", 0));
+  if (n > kGuessersMax || n >= in.config.n_layers) {
+    return {Code::kCorrupt, in.file.label() + ": " + std::to_string(n) +
+                                " blocks that guess ahead are impossible"};
+  }
+  for (int i = 0; i < n; ++i) {
+    in.tensors.DropPrefix("blk." + std::to_string(--in.config.n_layers) + ".");
+  }
+  return {};
+}
+
+Result<void> GgufRouterRules(const GgufInput& in, bool normalize) {
+  RouterRules& r = in.config.router_rules;
+  HEARTH_ASSIGN(r.scale, GgufScale(in, "expert_weights_scale", 1));
+  HEARTH_ASSIGN(r.normalize,
+                in.file.Bool(in.Key("expert_weights_norm"), normalize));
+  HEARTH_ASSIGN(r.n_groups, GgufSize(in, "expert_group_count", 1));
+  if (r.n_groups == 0) r.n_groups = 1;
+  HEARTH_ASSIGN(r.n_groups_used,
+                GgufSize(in, "expert_group_used_count", r.n_groups));
+  if (r.n_groups_used == 0) r.n_groups_used = r.n_groups;
+  return {};
+}
+
+void WriteGgufRouterRules(const ModelConfig& config, const GgufKeyWriter& key) {
+  const RouterRules& r = config.router_rules;
+  key.number("expert_weights_scale", static_cast<double>(r.scale));
+  key.flag("expert_weights_norm",
+           config.router == RouterKind::kSigmoid
+               ? r.normalize
+               : config.router == RouterKind::kSoftmaxOfChosen);
+  key.size("expert_group_count", r.n_groups);
+  key.size("expert_group_used_count", r.n_groups_used);
+  // 1: softmax; 2: sigmoid.
+  key.size("expert_gating_func", config.router == RouterKind::kSigmoid ? 2 : 1);
+}
+
+Result<void> HfRouterRules(const HfInput& in) {
+  RouterRules& r = in.config.router_rules;
+  HEARTH_ASSIGN(r.scale, HfScale(in, "routed_scaling_factor", 1));
+  HEARTH_ASSIGN(r.normalize,
+                JsonBool(in.json, "norm_topk_prob", in.label, true));
+  HEARTH_ASSIGN(r.n_groups, HfSize(in, "n_group", 1));
+  HEARTH_ASSIGN(r.n_groups_used, HfSize(in, "topk_group", r.n_groups));
+  if (r.n_groups == 0) r.n_groups = r.n_groups_used = 1;
+  return {};
+}
+
+void WriteHfRouterRules(const ModelConfig& config, Json& json) {
+  const RouterRules& r = config.router_rules;
+  json["routed_scaling_factor"] = HfNumber(r.scale);
+  json["norm_topk_prob"] = r.normalize;
+  json["n_group"] = r.n_groups;
+  json["topk_group"] = r.n_groups_used;
 }
 
 Result<void> GgufExperts(const GgufInput& in) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "formats/families.h"
 
@@ -17,6 +18,11 @@ Result<int> HfSize(const HfInput& in, const char* key);
 Result<int> HfSize(const HfInput& in, const char* key, int fallback);
 // The same from GGUF, where `key` has no prefix.
 Result<int> GgufSize(const GgufInput& in, const char* key, int fallback);
+
+// One of each layer: the numbers of a list, or one number for all. kCorrupt
+// when the list has another length or an impossible number.
+Result<std::vector<int>> GgufPerLayer(const GgufInput& in, const char* key,
+                                      int fallback);
 
 // A positive number, e.g. a multiplier; kCorrupt otherwise. Missing: fallback.
 Result<float> HfScale(const HfInput& in, const char* key, double fallback);
@@ -71,6 +77,17 @@ void UseLocalRopeInWindows(ModelConfig& config);
 // attention.sliding_window_pattern, a number or a list of booleans, wins.
 // `fallback`: the window when the key is missing.
 Result<void> GgufWindows(const GgufInput& in, int period, int fallback);
+
+// Drops the blocks behind the last layer, which guess tokens ahead
+// (nextn_predict_layers).
+Result<void> GgufDropGuessers(const GgufInput& in);
+
+// How a router's choice is weighed: RouterRules but for its bias. `normalize`:
+// what a missing key means.
+Result<void> GgufRouterRules(const GgufInput& in, bool normalize);
+void WriteGgufRouterRules(const ModelConfig& config, const GgufKeyWriter& key);
+Result<void> HfRouterRules(const HfInput& in);
+void WriteHfRouterRules(const ModelConfig& config, Json& json);
 
 // expert_count and its kin.
 Result<void> GgufExperts(const GgufInput& in);

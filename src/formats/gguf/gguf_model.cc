@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -54,7 +55,7 @@ class GgufModelReader {
   Result<const Family*> FindFamily();
   Result<void> AddTensors();
   Result<void> ReadShapes();
-  Result<void> ReadKvHeads();
+  Result<int> SizeOfLayers(const char* key, std::optional<int> fallback) const;
   Result<void> RefuseOtherArithmetic(const Family& family) const;
   Result<void> ReadRope(const Family& family);
   Result<std::vector<float>> RopeFactors(const std::string& name);
@@ -113,41 +114,35 @@ Result<void> GgufModelReader::AddTensors() {
   return {};
 }
 
-// One number, or a list of one for each layer with 0 where a layer has no
-// attention: then the family reads the list, too.
-Result<void> GgufModelReader::ReadKvHeads() {
-  constexpr char kKey[] = "attention.head_count_kv";
-  const GgufEntry* entry = file_.Find(Key(kKey));
+// One number, or in families that read it themselves, too, a list of one for
+// each layer, with 0 where a layer has none: then its first other number.
+Result<int> GgufModelReader::SizeOfLayers(const char* key,
+                                          std::optional<int> fallback) const {
+  const GgufEntry* entry = file_.Find(Key(key));
   const auto& read = family_->gguf_keys;
   if (entry == nullptr || entry->type != GgufType::kArray ||
-      std::find(read.begin(), read.end(), kKey) == read.end()) {
-    HEARTH_ASSIGN(config_.n_kv_heads, Size(kKey, config_.n_heads));
-    return {};
+      std::find(read.begin(), read.end(), key) == read.end()) {
+    return fallback.has_value() ? Size(key, *fallback) : Size(key);
   }
-  HEARTH_ASSIGN(const std::vector<std::int32_t> list,
-                file_.IntArray(Key(kKey)));
+  HEARTH_ASSIGN(const std::vector<std::int32_t> list, file_.IntArray(Key(key)));
   for (const std::int32_t n : list) {
-    if (n == 0) continue;
-    if (n < 0 || (config_.n_kv_heads != 0 && config_.n_kv_heads != n)) {
-      return Unsupported("key " + Quoted(Key(kKey)) +
-                         " has layers with different numbers of KV heads, "
-                         "which is not supported");
-    }
-    config_.n_kv_heads = n;
+    if (n != 0) return ToInt(key, std::int64_t{n});
   }
-  return {};
+  return 0;
 }
 
 Result<void> GgufModelReader::ReadShapes() {
   HEARTH_ASSIGN(config_.n_layers, Size("block_count"));
   HEARTH_ASSIGN(config_.d_model, Size("embedding_length"));
   HEARTH_ASSIGN(config_.n_heads, Size("attention.head_count"));
-  HEARTH_TRY(ReadKvHeads());
+  HEARTH_ASSIGN(config_.n_kv_heads,
+                SizeOfLayers("attention.head_count_kv", config_.n_heads));
   // Models of experts alone may not have it.
   HEARTH_ASSIGN(const int d_expert, Size("expert_feed_forward_length", 0));
-  HEARTH_ASSIGN(config_.d_mlp, d_expert > 0
-                                   ? Size("feed_forward_length", d_expert)
-                                   : Size("feed_forward_length"));
+  HEARTH_ASSIGN(
+      config_.d_mlp,
+      SizeOfLayers("feed_forward_length",
+                   d_expert > 0 ? std::optional<int>(d_expert) : std::nullopt));
   HEARTH_ASSIGN(config_.context_length, Size("context_length"));
   const int split = config_.n_heads > 0 ? config_.d_model / config_.n_heads : 0;
   if (!file_.Has(Key("attention.key_length")) && config_.n_heads > 0 &&
@@ -158,7 +153,10 @@ Result<void> GgufModelReader::ReadShapes() {
   HEARTH_ASSIGN(config_.head_dim, Size("attention.key_length", split));
   HEARTH_ASSIGN(const int value_length,
                 Size("attention.value_length", config_.head_dim));
-  if (value_length != config_.head_dim) {
+  const auto& read = family_->gguf_keys;
+  const bool reads_lengths =
+      std::find(read.begin(), read.end(), "attention.key_length") != read.end();
+  if (value_length != config_.head_dim && !reads_lengths) {
     return Unsupported("values of " + std::to_string(value_length) +
                        " numbers with keys of " +
                        std::to_string(config_.head_dim) + " are not supported");
@@ -282,6 +280,7 @@ Result<void> GgufModelReader::ReadRope(const Family& family) {
     }
     s.kind = RopeScalingKind::kFactors;
     HEARTH_ASSIGN(s.factors, RopeFactors(factors));
+    UseProportional(s);
   }
   return BuildRope(rope, label_);
 }

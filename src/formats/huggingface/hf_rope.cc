@@ -137,10 +137,18 @@ Result<void> ReadHfRope(const Json& json, const Json* settings, double theta,
     HEARTH_TRY(ReadYarn(json, p, s, label));
   } else if (type == "longrope" || type == "su") {
     HEARTH_TRY(ReadLongrope(json, p, s, label));
+  } else if (type == "proportional") {
+    s.kind = RopeScalingKind::kProportional;
+    HEARTH_ASSIGN(s.turning, JsonNumber(p, "partial_rotary_factor", label, 1));
+    HEARTH_ASSIGN(const double factor, JsonNumber(p, "factor", label, 1));
+    if (factor != 1) {
+      return Unsupported(label, "proportional rope with a factor");
+    }
   } else if (type != "default") {
     return Unsupported(label, "rope type " + Quoted(type) +
                                   " is not supported; supported are default, "
-                                  "linear, llama3, yarn and longrope");
+                                  "linear, llama3, yarn, longrope and "
+                                  "proportional");
   }
   return BuildRope(rope, label);
 }

@@ -160,8 +160,17 @@ std::string NameInTextPart(std::string_view name) {
   return std::string(name);
 }
 
-Result<void> SelectTensors(const HuggingFaceConfig& hf, TensorSet& tensors) {
+// `json`: of the text model.
+Result<void> SelectTensors(const HuggingFaceConfig& hf, const Json& json,
+                           const std::string& label, TensorSet& tensors) {
   if (hf.text_part) HEARTH_TRY(tensors.Rename(NameInTextPart));
+  // Blocks behind the last layer that guess tokens ahead.
+  HEARTH_ASSIGN(const std::int64_t n_guessers,
+                JsonInt(json, "num_nextn_predict_layers", label, 0));
+  for (std::int64_t i = 0; i < std::min<std::int64_t>(n_guessers, 16); ++i) {
+    tensors.DropPrefix("model.layers." +
+                       std::to_string(hf.config.n_layers + i) + ".");
+  }
   const std::string_view skipped = hf.family->hf_skipped_prefix;
   if (!skipped.empty()) tensors.DropPrefix(skipped);
   return RefuseOtherHfTensors(tensors);
@@ -283,7 +292,8 @@ Result<LoadedModel> LoadHuggingFace(const std::string& directory) {
   LoadedModel model;
   TensorSet tensors(directory);
   HEARTH_TRY(AddTensors(directory, model, tensors));
-  HEARTH_TRY(SelectTensors(hf, tensors));
+  HEARTH_TRY(SelectTensors(hf, hf.text_part ? json["text_config"] : json,
+                           config_path, tensors));
   if (hf.mxfp4) HEARTH_TRY(JoinMxfp4(tensors, model));
   NameScheme names = NamesOf(*hf.family, tensors);
   if (hf.family->adapt_hf != nullptr) {

@@ -61,7 +61,13 @@ Result<const Family*> FindFamily(const Json& json, const std::string& label) {
 Result<void> ReadShapes(const Json& json, const std::string& label,
                         const Family& family, ModelConfig& c) {
   const HfKeys& keys = family.hf_keys;
-  HEARTH_ASSIGN(c.n_layers, Size(json, keys.n_layers, label));
+  const Json* layers = JsonFind(json, keys.layer_list);
+  if (JsonFind(json, keys.n_layers) == nullptr && layers != nullptr &&
+      layers->is_array() && layers->size() <= 1 << 14) {
+    c.n_layers = static_cast<int>(layers->size());
+  } else {
+    HEARTH_ASSIGN(c.n_layers, Size(json, keys.n_layers, label));
+  }
   HEARTH_ASSIGN(c.d_model, Size(json, keys.d_model, label));
   HEARTH_ASSIGN(c.n_heads, Size(json, keys.n_heads, label));
   HEARTH_ASSIGN(c.n_kv_heads,

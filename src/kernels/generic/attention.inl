@@ -330,6 +330,44 @@ void AttendTile(const float* q, int n_rows, int head_dim, const KvTile& tile,
   }
 }
 
+// Sixteen dimensions of sixteen tokens at a time.
+template <class Format>
+HEARTH_NOINLINE void TransposeKeys(const KvTile& tile, int head_dim,
+                                   float* values) {
+  const std::int64_t row = KvRowBytes(tile.key_format, tile.stride);
+  for (int first = 0; first < head_dim; first += kLanes) {
+    const int n_dims = std::min(kLanes, head_dim - first);
+    for (int slot = 0; slot < tile.n_tokens; slot += kLanes) {
+      const int n_slots = std::min(kLanes, tile.n_tokens - slot);
+      float block[kLanes][kLanes];
+      for (int d = 0; d < n_dims; ++d) {
+        const std::byte* in =
+            tile.keys + (first + d) * row + Format::Offset(slot);
+        Floats x =
+            n_slots < kLanes ? ReadN<Format>(in, n_slots) : Format::Read(in);
+        if constexpr (Format::kQuantised) {
+          const auto param = [&](int i) {
+            return Splat(
+                ToFloat(F16{LoadLe<std::uint16_t>(tile.key_params + 2 * i)}));
+          };
+          x = MulAdd(x, param(first + d), param(head_dim + first + d));
+        }
+        Store(block[d], x);
+      }
+      for (int t = 0; t < n_slots; ++t) {
+        float* out = values + std::int64_t{slot + t} * head_dim + first;
+        for (int d = 0; d < n_dims; ++d) out[d] = block[d][t];
+      }
+    }
+  }
+}
+
+void KeysAsValues(const KvTile& tile, int head_dim, float* values) {
+  WithKvFormat(tile.key_format, [&](auto format) {
+    TransposeKeys<decltype(format)>(tile, head_dim, values);
+  });
+}
+
 std::size_t AttendScratchBytes(int head_dim, int stride) {
   return AttendScratch::Bytes(head_dim, stride);
 }

@@ -77,3 +77,53 @@ void DeltaUpdate(const float* before, float* after, int key_dim, int value_dim,
                    std::min(kLanes, value_dim - column), tokens);
   }
 }
+
+// As DeltaStrips.
+template <int kStrips>
+HEARTH_INLINE void SsmStrips(const float* before, float* after, int n_state,
+                             int head_dim, int column, int count,
+                             const SsmTokens& tokens) {
+  for (int t = 0; t < tokens.n; ++t) {
+    const float* from = (t == 0 ? before : after) + column;
+    const float* write = tokens.write + t * tokens.state_stride;
+    const float* read = tokens.read + t * tokens.state_stride;
+    const float* x = tokens.x + t * tokens.x_stride + column;
+    float* out = tokens.out + t * tokens.out_stride + column;
+    const Floats decay = Splat(tokens.decay[t * tokens.decay_stride]);
+    Floats input[kStrips], result[kStrips];
+    HEARTH_UNROLL
+    for (int s = 0; s < kStrips; ++s) {
+      input[s] = LoadUpTo(x + s * kLanes, count);
+      result[s] = Splat(0.0f);
+    }
+    for (int i = 0; i < n_state; ++i) {
+      const Floats written = Splat(write[i]), asked = Splat(read[i]);
+      HEARTH_UNROLL
+      for (int s = 0; s < kStrips; ++s) {
+        const std::int64_t at = std::int64_t{i} * head_dim + s * kLanes;
+        const Floats state =
+            MulAdd(written, input[s], Mul(LoadUpTo(from + at, count), decay));
+        StoreUpTo(after + column + at, state, count);
+        result[s] = MulAdd(asked, state, result[s]);
+      }
+    }
+    HEARTH_UNROLL
+    for (int s = 0; s < kStrips; ++s) {
+      StoreUpTo(out + s * kLanes, result[s], count);
+    }
+  }
+}
+
+void SsmUpdate(const float* before, float* after, int n_state, int head_dim,
+               const SsmTokens& tokens) {
+  constexpr int kStrips = 4;
+  int column = 0;
+  for (; column + kStrips * kLanes <= head_dim; column += kStrips * kLanes) {
+    SsmStrips<kStrips>(before, after, n_state, head_dim, column, kLanes,
+                       tokens);
+  }
+  for (; column < head_dim; column += kLanes) {
+    SsmStrips<1>(before, after, n_state, head_dim, column,
+                 std::min(kLanes, head_dim - column), tokens);
+  }
+}

@@ -78,6 +78,14 @@ void SigmoidMul(const float* gate, std::int64_t n, float* x) {
   });
 }
 
+void ReluSquaredRow(const float* x, std::int64_t n, float* out) {
+  ForEachVector(n, [&](std::int64_t i, int count) {
+    // In this order a NaN stays one.
+    const Floats kept = Max(Splat(0.0f), LoadUpTo(x + i, count));
+    StoreUpTo(out + i, Mul(kept, kept), count);
+  });
+}
+
 void GeluErfRow(const float* x, std::int64_t n, float* out) {
   ForEachVector(n, [&](std::int64_t i, int count) {
     StoreUpTo(out + i, GeluErf(LoadUpTo(x + i, count)), count);

@@ -10,6 +10,8 @@ constexpr int kSegmentTokens = 512;
 // Query rows per task: enough to reuse each loaded key and value, few enough
 // to stay in the first-level cache.
 constexpr int kRowsPerTask = 32;
+// Where keys are values, a tile is transposed for each task: more rows pay.
+constexpr int kRowsPerLatentTask = 128;
 
 // The first position that a row at `position` sees.
 int WindowStart(int position, int window) {
@@ -62,14 +64,15 @@ Attention::Segments Attention::SegmentsOf(const LayerPlan& layer,
 
 Attention::Cut Attention::CutOf(const LayerPlan& layer,
                                 const AttentionPart& part) const {
-  const int positions = std::max(1, kRowsPerTask / layer.group());
+  const int rows = layer.value_dim > 0 ? kRowsPerTask : kRowsPerLatentTask;
+  const int positions = std::max(1, rows / layer.group());
   return {positions, (part.n_rows + positions - 1) / positions,
           SegmentsOf(layer, part, {0, 0, part.n_rows})};
 }
 
 Result<void> Attention::Reserve(std::span<const LayerPlan> layers,
                                 std::span<const AttentionPart> parts) {
-  std::size_t thread_floats = 0, scratch = 0, partial = 0;
+  std::size_t thread_floats = 0, scratch = 0, partial = 0, values = 0;
   int head_dim = 0;
   for (const LayerPlan& layer : layers) {
     head_dim = std::max(head_dim, layer.head_dim);
@@ -77,6 +80,11 @@ Result<void> Attention::Reserve(std::span<const LayerPlan> layers,
     for (const AttentionPart& part : parts) {
       scratch = std::max(scratch, kernels_.attend_scratch_bytes(
                                       layer.head_dim, part.kv->block_tokens()));
+      if (layer.value_dim == 0) {
+        values = std::max(
+            values,
+            static_cast<std::size_t>(layer.head_dim * part.kv->block_tokens()));
+      }
       const AttentionPart last{part.kv, 0, 1,
                                part.first_position + part.n_rows - 1};
       std::size_t part_floats = 0;
@@ -101,6 +109,7 @@ Result<void> Attention::Reserve(std::span<const LayerPlan> layers,
   for (Work& work : work_) {
     HEARTH_TRY(work.floats.ReserveFloats(thread_floats));
     HEARTH_TRY(work.kernel.Reserve(scratch));
+    HEARTH_TRY(work.values.ReserveFloats(values));
   }
   return {};
 }
@@ -123,6 +132,15 @@ Attention::Queries Attention::GatherQueries(const AttentionCall& call,
   float* sink = memory + QueryFloats(call.layer, n_rows) / 2;
   gather(call.q_sink, sink);
   return {memory, sink};
+}
+
+void Attention::UseKeysAsValues(const LayerPlan& layer, Work& work,
+                                KvTile& tile) const {
+  float* values = work.values.GetFloats(0);
+  kernels_.keys_as_values(tile, layer.head_dim, values);
+  tile.values = reinterpret_cast<const std::byte*>(values);
+  tile.value_format = KvFormat::kF32;
+  tile.value_params = tile.next_values = nullptr;
 }
 
 // One block's tokens that are sinks, or those that are not, for rows that see
@@ -156,8 +174,9 @@ void Attention::AttendBlock(const AttentionCall& call,
   }
   std::byte* scratch = work.kernel.Get(
       kernels_.attend_scratch_bytes(layer.head_dim, block_tokens));
-  const auto attend = [&](const KvTile& tile, int from, int to) {
+  const auto attend = [&](KvTile tile, int from, int to) {
     const std::int64_t offset = std::int64_t{from} * layer.head_dim;
+    if (layer.value_dim == 0) UseKeysAsValues(layer, work, tile);
     kernels_.attend_tile(q + offset, to - from, layer.head_dim, tile,
                          work.begin.data() + from, work.visible.data() + from,
                          config_.attention_softcap, state.max + from,

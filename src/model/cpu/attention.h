@@ -73,6 +73,7 @@ class Attention {
   struct Work {
     AlignedBuffer floats;
     AlignedBuffer kernel;
+    AlignedBuffer values;  // a tile's keys as values
     std::vector<int> begin, visible;
   };
   // Running softmax of some rows.
@@ -125,6 +126,7 @@ class Attention {
   void AttendSegment(const AttentionCall& call, const AttentionPart& part,
                      const RowSet& rows, int segment, const Queries& queries,
                      Work& work, State state);
+  void UseKeysAsValues(const LayerPlan& layer, Work& work, KvTile& tile) const;
   void AttendBlock(const AttentionCall& call, const AttentionPart& part,
                    const RowSet& rows, int block, Kind kind, const float* q,
                    Work& work, State state);

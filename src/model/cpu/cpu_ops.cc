@@ -8,11 +8,14 @@
 #include "base/check.h"
 #include "kernels/kernels.h"
 #include "model/cpu/attention.h"
-#include "model/cpu/delta_net.h"
+#include "model/cpu/layer_input.h"
 #include "model/cpu/linear.h"
+#include "model/cpu/mixers/delta_net.h"
+#include "model/cpu/mixers/mamba2.h"
+#include "model/cpu/mixers/short_conv.h"
 #include "model/cpu/mlp.h"
+#include "model/cpu/projection.h"
 #include "model/cpu/rotation.h"
-#include "model/cpu/short_conv.h"
 #include "model/cpu/weight_shapes.h"
 
 namespace hearth {
@@ -35,11 +38,14 @@ class CpuOps final : public Ops {
         layers_(PlanLayers(model)),
         shapes_(DistinctShapes(model.weights)),
         linears_(pool),
+        projection_(model.config, linears_, pool),
         rotation_(model.config, pool),
         attention_(model.config, pool),
         mlp_(model.config, linears_, pool),
         short_conv_(model.config, linears_, pool),
-        delta_net_(model.config, linears_, pool) {}
+        delta_net_(model.config, linears_, pool),
+        mamba2_(model.config, linears_, pool),
+        layer_input_(model, linears_, pool) {}
 
   Numerics numerics() const override { return {}; }
 
@@ -66,11 +72,12 @@ class CpuOps final : public Ops {
     HEARTH_TRY(make(sinks ? q_dim : 0, rows.sink_q));
     HEARTH_TRY(make(config_.attention_gate ? q_dim : 0, rows.gate));
     HEARTH_TRY(make(q_dim, rows.attended));
-    if (config_.attention_gate) {
-      HEARTH_TRY(gated_queries_.ReserveFloats(Size(n, 2 * q_dim)));
-    }
+    HEARTH_TRY(make(layer_input_.width(), rows.layer_input));
+    HEARTH_TRY(projection_.Reserve(layers_, n));
+    HEARTH_TRY(layer_input_.Reserve(n));
     if (convolves) HEARTH_TRY(short_conv_.Reserve(n));
     HEARTH_TRY(delta_net_.Reserve(n));
+    HEARTH_TRY(mamba2_.Reserve(n));
     HEARTH_TRY(linears_.Reserve(shapes_, n));
     HEARTH_TRY(mlp_.Reserve(n));
     first_non_finite_.store(-1, std::memory_order_relaxed);
@@ -85,7 +92,7 @@ class CpuOps final : public Ops {
     rotation_.Begin(batch.positions);
   }
 
-  void Embed(Rows x) override {
+  void Embed(Rows x, Rows layer_input) override {
     const std::int64_t d = config_.d_model;
     for (int t = 0; t < x.n; ++t) {
       const auto i = static_cast<std::size_t>(t);
@@ -100,6 +107,9 @@ class CpuOps final : public Ops {
         kernels_.add(model_.weights.position_embedding.data() + position * d, d,
                      row);
       }
+    }
+    if (layer_input.width > 0) {
+      layer_input_.Make(batch_->tokens, Data(x), Data(layer_input));
     }
   }
 
@@ -120,49 +130,11 @@ class CpuOps final : public Ops {
   }
 
   void Project(const LayerPlan& layer, Rows in, Rows qkv, Rows gate) override {
-    const LayerWeights& w = *layer.weights;
-    const float* x = Data(in);
-    const std::int64_t stride = layer.qkv_dim();
-    float* q = Data(qkv);
-    float* k = q + layer.q_dim();
-    float* v = k + layer.kv_dim();
-    const auto run = [&](std::span<const LinearCall> calls) {
-      linears_.Run(x, in.width, in.n, calls);
-    };
-    if (config_.attention_gate) {
-      const std::int64_t wide = 2 * layer.q_dim();
-      float* both = gated_queries_.GetFloats(Size(in.n, wide));
-      run(std::array<LinearCall, 3>{
-          {{&w.q, both, wide}, {&w.k, k, stride}, {&w.v, v, stride}}});
-      SplitGates(layer, both, qkv, gate);
-    } else if (!w.qkv.empty()) {
-      run(std::array<LinearCall, 1>{{{&w.qkv, q, stride}}});
-    } else if (w.k.empty()) {
-      run(std::array<LinearCall, 1>{{{&w.q, q, stride}}});
-    } else {
-      run(std::array<LinearCall, 3>{
-          {{&w.q, q, stride}, {&w.k, k, stride}, {&w.v, v, stride}}});
-    }
+    projection_.Run(layer, Data(in), in.n, Data(qkv), Data(gate));
   }
 
   void NormalizeHeads(const LayerPlan& layer, Rows qkv) override {
-    if (config_.qk_norm == QkNorm::kNone) return;
-    float* first = Data(qkv);
-    pool_.ParallelFor(qkv.n, [&](std::int64_t t, int) {
-      const auto normalize = [&](float* heads, std::int64_t n,
-                                 const std::vector<float>& norm) {
-        const std::int64_t step =
-            config_.qk_norm == QkNorm::kWhole ? n : layer.head_dim;
-        for (float* head = heads; head < heads + n; head += step) {
-          kernels_.rms_norm(head, norm.data(), config_.norm_eps, step, head);
-        }
-      };
-      float* row = first + t * layer.qkv_dim();
-      normalize(row, layer.q_dim(), layer.weights->q_norm);
-      if (layer.owns_kv) {
-        normalize(row + layer.q_dim(), layer.kv_dim(), layer.weights->k_norm);
-      }
-    });
+    projection_.NormalizeHeads(layer, qkv.n, Data(qkv));
   }
 
   void Rotate(const LayerPlan& layer, Rows qkv, Rows sink_q) override {
@@ -180,7 +152,9 @@ class CpuOps final : public Ops {
       const auto h = static_cast<int>(i % layer.n_kv_heads);
       const float* head =
           k + part.first_row * layer.qkv_dim() + h * layer.head_dim;
-      part.kv->host()->WriteHead(layer.kv_layer, h, head, head + layer.kv_dim(),
+      const float* values =
+          layer.value_dim > 0 ? head + layer.kv_dim() : nullptr;
+      part.kv->host()->WriteHead(layer.kv_layer, h, head, values,
                                  layer.qkv_dim());
     };
     const auto n_heads =
@@ -223,14 +197,32 @@ class CpuOps final : public Ops {
     delta_net_.Run(layer, batch_->parts, Data(in), in.n, Data(out));
   }
 
-  void Multiply(const Linear& linear, Rows in, Rows out) override {
-    linears_.Run(
-        Data(in), linear.w.n_in, in.n,
-        std::array<LinearCall, 1>{{{&linear, Data(out), linear.w.n_out}}});
+  void Mamba2(const LayerPlan& layer, Rows in, bool adds, Rows out) override {
+    mamba2_.Run(layer, batch_->parts, Data(in), in.n, adds, Data(out));
   }
 
-  void Mlp(const LayerPlan& layer, Rows in, Rows out) override {
-    mlp_.Run(*layer.weights, Data(in), in.n, Data(out));
+  void Output(const LayerPlan& layer, Rows attended, Rows out) override {
+    projection_.Output(layer, Data(attended), attended.n, Data(out));
+  }
+
+  void Mlp(const LayerPlan& layer, Rows x, Rows in, Rows out) override {
+    mlp_.Run(layer, Data(x), Data(in), in.n, Data(out));
+  }
+
+  void AddLayerInput(const LayerPlan& layer, Rows inputs, Rows x) override {
+    const std::int64_t d = config_.d_model;
+    float* to = Data(x);
+    const float* from = layer_input_.Run(layer, Data(inputs), to, x.n);
+    pool_.ParallelFor(x.n, [&](std::int64_t r, int) {
+      kernels_.add(from + r * d, d, to + r * d);
+      if (!kernels_.all_finite(to + r * d, d)) NoteNonFinite(layer.index);
+    });
+  }
+
+  void Scale(const LayerPlan& layer, Rows x) override {
+    const float scale = layer.weights->scale[0];
+    float* to = Data(x);
+    for (std::int64_t i = 0; i < x.n * x.width; ++i) to[i] *= scale;
   }
 
   void AddResidual(const LayerPlan& layer, const NormWeights& norm, Rows delta,
@@ -317,21 +309,6 @@ class CpuOps final : public Ops {
     }
   }
 
-  // From [queries, gates] of each head.
-  void SplitGates(const LayerPlan& layer, const float* both, Rows qkv,
-                  Rows gate) {
-    const std::int64_t d = layer.head_dim;
-    float* q = Data(qkv);
-    float* gates = Data(gate);
-    pool_.ParallelFor(qkv.n, [&](std::int64_t t, int) {
-      for (std::int64_t h = 0; h < layer.n_heads; ++h) {
-        const float* from = both + (t * layer.n_heads + h) * 2 * d;
-        std::copy_n(from, d, q + t * layer.qkv_dim() + h * d);
-        std::copy_n(from + d, d, gates + t * layer.q_dim() + h * d);
-      }
-    });
-  }
-
   void FinishLogits(std::int64_t n, float* logits) {
     pool_.ParallelFor(
         (n + kLogitPiece - 1) / kLogitPiece, [&](std::int64_t i, int) {
@@ -365,17 +342,19 @@ class CpuOps final : public Ops {
   std::vector<LayerPlan> layers_;
   std::vector<WeightMatrix> shapes_;
   LinearRunner linears_;
+  Projection projection_;
   Rotation rotation_;
   Attention attention_;
   hearth::Mlp mlp_;
   hearth::ShortConv short_conv_;
   hearth::DeltaNet delta_net_;
+  hearth::Mamba2 mamba2_;
+  LayerInput layer_input_;
 
   // Of the step.
   const StepBatch* batch_ = nullptr;
   std::vector<AttentionPart> parts_;
-  std::array<AlignedBuffer, 7> buffers_;  // by Rows::slot
-  AlignedBuffer gated_queries_;           // [n_rows][2 * q_dim]
+  std::array<AlignedBuffer, 8> buffers_;  // by Rows::slot
   AlignedBuffer gathered_logits_;
   std::atomic<int> first_non_finite_ = -1;
 };

@@ -19,15 +19,20 @@ std::size_t Size(std::int64_t a, std::int64_t b) {
 
 Mlp::Mlp(const ModelConfig& config, LinearRunner& linears, ThreadPool& pool)
     : config_(config),
+      router_{config.router, config.router_rules, config.n_experts,
+              config.n_experts_used},
       linears_(linears),
       pool_(pool),
       kernels_(ActiveKernels()),
       rows_of_(static_cast<std::size_t>(config.n_experts)) {}
 
 std::int64_t Mlp::HiddenWidth() const {
-  const int width = config_.n_experts > 0
-                        ? std::max(config_.d_expert, config_.d_shared_expert)
-                        : config_.d_mlp;
+  int width = config_.n_experts > 0
+                  ? std::max(config_.d_expert, config_.d_shared_expert)
+                  : 0;
+  for (int i = 0; i < config_.n_layers; ++i) {
+    if (config_.HasDense(i)) width = std::max(width, config_.MlpWidth(i));
+  }
   return IsGated(config_.mlp) ? 2 * std::int64_t{width} : width;
 }
 
@@ -36,18 +41,65 @@ Result<void> Mlp::Reserve(int n_rows) {
   HEARTH_TRY(hidden_.ReserveFloats(hidden));
   HEARTH_TRY(interleaved_.ReserveFloats(IsGated(config_.mlp) ? hidden : 0));
   if (config_.n_experts == 0) return {};
+  const std::size_t stream = Size(n_rows, config_.d_model);
   HEARTH_TRY(scores_.ReserveFloats(Size(n_rows, config_.n_experts)));
-  HEARTH_TRY(gathered_.ReserveFloats(Size(n_rows, config_.d_model)));
-  return expert_out_.ReserveFloats(Size(n_rows, config_.d_model));
+  HEARTH_TRY(gathered_.ReserveFloats(stream));
+  HEARTH_TRY(expert_out_.ReserveFloats(stream));
+  if (!config_.dense_beside_experts) return {};
+  HEARTH_TRY(beside_.ReserveFloats(stream));
+  HEARTH_TRY(routed_.ReserveFloats(stream));
+  return expert_in_.ReserveFloats(stream);
 }
 
-void Mlp::Run(const LayerWeights& layer, const float* x, int n_rows,
-              float* out) {
-  if (config_.n_experts > 0) {
-    RunExperts(layer, x, n_rows, out);
+void Mlp::Run(const LayerPlan& layer, const float* x, const float* in,
+              int n_rows, float* out) {
+  if (!layer.has_experts) {
+    RunDense(layer.weights->mlp, layer.mlp_width, in, n_rows, out);
+  } else if (layer.has_dense) {
+    RunBoth(layer, x, in, n_rows, out);
   } else {
-    RunDense(layer.mlp, config_.d_mlp, x, n_rows, out);
+    RunExperts(*layer.weights, in, in, n_rows, out);
   }
+}
+
+void Mlp::Normalize(const NormWeights& norm, const float* x, int n_rows,
+                    float* out) {
+  const std::int64_t d = config_.d_model;
+  pool_.ParallelFor(n_rows, [&](std::int64_t r, int) {
+    kernels_.rms_norm(x + r * d, norm.weight.data(), config_.norm_eps, d,
+                      out + r * d);
+  });
+}
+
+void Mlp::Scale(float factor, std::int64_t n, float* x) {
+  if (factor == 1.0f) return;
+  for (std::int64_t i = 0; i < n; ++i) x[i] *= factor;
+}
+
+// norm(dense(in)) + norm(experts(norm x)), of which the router sees another
+// norm of x.
+void Mlp::RunBoth(const LayerPlan& layer, const float* x, const float* in,
+                  int n_rows, float* out) {
+  const LayerWeights& w = *layer.weights;
+  const std::int64_t d = config_.d_model;
+  const std::size_t stream = Size(n_rows, d);
+  float* beside = beside_.GetFloats(stream);
+  float* routed = routed_.GetFloats(stream);
+  float* expert_in = expert_in_.GetFloats(stream);
+  RunDense(w.mlp, layer.mlp_width, in, n_rows, beside);
+  Normalize(w.dense_post_norm, beside, n_rows, beside);
+  Normalize(w.experts_norm, x, n_rows, expert_in);
+  const auto root = static_cast<float>(1 / std::sqrt(static_cast<double>(d)));
+  pool_.ParallelFor(n_rows, [&](std::int64_t r, int) {
+    kernels_.rms_norm(x + r * d, w.router_scale.data(), config_.norm_eps, d,
+                      routed + r * d);
+    Scale(root, d, routed + r * d);
+  });
+  RunExperts(w, routed, expert_in, n_rows, out);
+  Normalize(w.experts_post_norm, out, n_rows, out);
+  pool_.ParallelFor(n_rows, [&](std::int64_t r, int) {
+    kernels_.add(beside + r * d, d, out + r * d);
+  });
 }
 
 // up = f(gate) * up, or up = f(up) for kinds without a gate.
@@ -65,6 +117,9 @@ void Mlp::Activate(std::int64_t width, float* gate, float* up) const {
     case MlpKind::kGatedGeluTanh:
       kernels_.gelu_tanh(gate, width, gate);
       for (std::int64_t i = 0; i < width; ++i) up[i] *= gate[i];
+      break;
+    case MlpKind::kReluSquared:
+      kernels_.relu_squared(up, width, up);
       break;
     case MlpKind::kClampedSwiglu:
       // g sigmoid(a g) (u + 1) = silu(a g) * (u + 1) / a.
@@ -109,10 +164,14 @@ void Mlp::RunDense(const MlpWeights& mlp, std::int64_t width, const float* x,
         row_up[i] = pairs[r * stride + 2 * i + 1];
       }
     }
+    if (IsGated(config_.mlp)) {
+      Scale(config_.part_scales.mlp_gate, width, row_gate);
+    }
     Activate(width, row_gate, row_up);
   });
   linears_.Run(up, stride, n_rows,
                std::array<LinearCall, 1>{{{&mlp.down, out, d}}});
+  Scale(config_.part_scales.mlp_down, n_rows * d, out);
 }
 
 void Mlp::Route(const LayerWeights& layer, const float* x, int n_rows) {
@@ -125,18 +184,23 @@ void Mlp::Route(const LayerWeights& layer, const float* x, int n_rows) {
   std::vector<int> chosen(static_cast<std::size_t>(n_used));
   std::vector<float> weights(chosen.size());
   for (int r = 0; r < n_rows; ++r) {
-    ChooseExperts(scores + std::int64_t{r} * n_experts, n_experts, n_used,
-                  config_.router, chosen.data(), weights.data());
+    ChooseExperts(
+        router_, scores + std::int64_t{r} * n_experts,
+        layer.router_bias.empty() ? nullptr : layer.router_bias.data(),
+        chosen.data(), weights.data());
     for (std::size_t i = 0; i < chosen.size(); ++i) {
-      rows_of_[static_cast<std::size_t>(chosen[i])].push_back({r, weights[i]});
+      const auto e = static_cast<std::size_t>(chosen[i]);
+      const float scale =
+          layer.expert_scales.empty() ? 1.0f : layer.expert_scales[e];
+      rows_of_[e].push_back({r, weights[i] * scale});
     }
   }
 }
 
-void Mlp::RunExperts(const LayerWeights& layer, const float* x, int n_rows,
-                     float* out) {
+void Mlp::RunExperts(const LayerWeights& layer, const float* routed,
+                     const float* x, int n_rows, float* out) {
   const std::int64_t d = config_.d_model;
-  Route(layer, x, n_rows);
+  Route(layer, routed, n_rows);
   std::fill_n(out, std::int64_t{n_rows} * d, 0.0f);
   for (std::size_t e = 0; e < rows_of_.size(); ++e) {
     const std::vector<Choice>& rows = rows_of_[e];
@@ -166,6 +230,12 @@ void Mlp::AddSharedExpert(const LayerWeights& layer, const float* x, int n_rows,
   const std::int64_t d = config_.d_model;
   float* result = expert_out_.GetFloats(Size(n_rows, d));
   RunDense(layer.shared_expert, config_.d_shared_expert, x, n_rows, result);
+  if (layer.shared_expert_gate.empty()) {
+    pool_.ParallelFor(n_rows, [&](std::int64_t r, int) {
+      kernels_.add(result + r * d, d, out + r * d);
+    });
+    return;
+  }
   float* gates = scores_.GetFloats(Size(n_rows, 1));
   linears_.Run(
       x, d, n_rows,
@@ -177,35 +247,6 @@ void Mlp::AddSharedExpert(const LayerWeights& layer, const float* x, int n_rows,
     float* row = out + r * d;
     for (std::int64_t k = 0; k < d; ++k) row[k] += weight * result[r * d + k];
   });
-}
-
-void ChooseExperts(const float* scores, int n_experts, int n_used,
-                   RouterKind kind, int* chosen, float* weights) {
-  std::vector<int> order(static_cast<std::size_t>(n_experts));
-  for (int e = 0; e < n_experts; ++e) order[static_cast<std::size_t>(e)] = e;
-  // NaN scores would break the order's rules; they come last here.
-  const auto key = [scores](int e) {
-    return std::isnan(scores[e]) ? -INFINITY : scores[e];
-  };
-  std::partial_sort(
-      order.begin(), order.begin() + n_used, order.end(),
-      [&](int a, int b) { return key(a) != key(b) ? key(a) > key(b) : a < b; });
-  const double largest = scores[order[0]];
-  // exp in double, so that the rounded weight is the same in every C library.
-  double total = 0;
-  if (kind == RouterKind::kSoftmaxOfAll) {
-    for (int e = 0; e < n_experts; ++e) total += std::exp(scores[e] - largest);
-  } else {
-    for (int i = 0; i < n_used; ++i) {
-      total += std::exp(scores[order[static_cast<std::size_t>(i)]] - largest);
-    }
-  }
-  std::sort(order.begin(), order.begin() + n_used);
-  for (int i = 0; i < n_used; ++i) {
-    chosen[i] = order[static_cast<std::size_t>(i)];
-    weights[i] =
-        static_cast<float>(std::exp(scores[chosen[i]] - largest) / total);
-  }
 }
 
 }  // namespace hearth

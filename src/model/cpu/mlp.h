@@ -13,6 +13,8 @@
 #include "kernels/kernels.h"
 #include "model/cpu/aligned_buffer.h"
 #include "model/cpu/linear.h"
+#include "model/cpu/router.h"
+#include "model/layer_plan.h"
 #include "model/weights.h"
 
 namespace hearth {
@@ -24,9 +26,11 @@ class Mlp {
 
   // Takes the memory for Run with up to n_rows rows.
   Result<void> Reserve(int n_rows);
-  // x, out: [n_rows][d_model]; out must not be x. REQUIRES: the memory was
-  // reserved, also that of the linears.
-  void Run(const LayerWeights& layer, const float* x, int n_rows, float* out);
+  // in, out: [n_rows][d_model]; out must not be in. x: the residual stream, of
+  // which `in` was made. REQUIRES: the memory was reserved, also that of the
+  // linears.
+  void Run(const LayerPlan& layer, const float* x, const float* in, int n_rows,
+           float* out);
 
  private:
   struct Choice {
@@ -37,16 +41,23 @@ class Mlp {
   void RunDense(const MlpWeights& mlp, std::int64_t width, const float* x,
                 int n_rows, float* out);
   void Activate(std::int64_t width, float* gate, float* up) const;
-  void RunExperts(const LayerWeights& layer, const float* x, int n_rows,
-                  float* out);
+  void RunBoth(const LayerPlan& layer, const float* x, const float* in,
+               int n_rows, float* out);
+  // Chosen by `routed`, given `x`.
+  void RunExperts(const LayerWeights& layer, const float* routed,
+                  const float* x, int n_rows, float* out);
   void AddSharedExpert(const LayerWeights& layer, const float* x, int n_rows,
                        float* out);
   void Route(const LayerWeights& layer, const float* x, int n_rows);
+  void Normalize(const NormWeights& norm, const float* x, int n_rows,
+                 float* out);
+  void Scale(float factor, std::int64_t n, float* x);
 
   // Floats of a row of hidden_.
   std::int64_t HiddenWidth() const;
 
   const ModelConfig& config_;
+  const Router router_;
   LinearRunner& linears_;
   ThreadPool& pool_;
   const Kernels& kernels_;
@@ -55,12 +66,9 @@ class Mlp {
   AlignedBuffer scores_;       // [n_rows][n_experts]
   AlignedBuffer gathered_;     // rows of one expert, [..][d_model]
   AlignedBuffer expert_out_;   // [..][d_model]
+  // Of layers with a dense network beside their experts, [n_rows][d_model].
+  AlignedBuffer beside_, routed_, expert_in_;
   std::vector<std::vector<Choice>> rows_of_;  // [n_experts]
 };
-
-// The n_used largest of `scores` (of equal ones the first) and their weights,
-// by rising index. Fills chosen[n_used] and weights[n_used].
-void ChooseExperts(const float* scores, int n_experts, int n_used,
-                   RouterKind kind, int* chosen, float* weights);
 
 }  // namespace hearth

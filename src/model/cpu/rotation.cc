@@ -44,8 +44,8 @@ void Rotation::RotateHeads(const LayerPlan& layer, const RopeConfig& rope,
                            const RopeTable& table, std::int64_t row,
                            float* heads, std::int64_t n) const {
   for (float* head = heads; head < heads + n; head += layer.head_dim) {
-    kernels_.rope(head, rope.rotary_dim, table.cos(row), table.sin(row),
-                  rope.interleaved);
+    kernels_.rope(head + layer.rope_first, rope.rotary_dim, table.cos(row),
+                  table.sin(row), rope.interleaved);
   }
 }
 

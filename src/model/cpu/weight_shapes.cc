@@ -25,7 +25,9 @@ std::vector<WeightMatrix> DistinctShapes(const Weights& weights) {
     for (const Linear* linear :
          {&layer.q, &layer.k, &layer.v, &layer.qkv, &layer.o, &layer.router,
           &layer.shared_expert_gate, &layer.short_conv.in,
-          &layer.short_conv.out}) {
+          &layer.short_conv.out, &layer.mamba2.in, &layer.mamba2.out,
+          &layer.latent.q_down, &layer.latent.kv_down, &layer.input.gate,
+          &layer.input.up}) {
       add(*linear);
     }
     const DeltaNetWeights& net = layer.delta_net;
@@ -38,6 +40,7 @@ std::vector<WeightMatrix> DistinctShapes(const Weights& weights) {
     for (const MlpWeights& expert : layer.experts) add_mlp(expert);
   }
   add(weights.head);
+  add(weights.layer_projection);
   return shapes;
 }
 

@@ -154,7 +154,7 @@ Result<void> ReadSentencePiece(const GgufVocab& vocab, TokenizerSpec& spec) {
 }
 
 Result<void> ReadMerges(const GgufVocab& vocab, Bpe& bpe) {
-  MergeReader reader(bpe.vocab, /*bytes=*/true, /*later_prefix=*/{});
+  MergeReader reader(bpe.vocab, bpe.bytes, /*later_prefix=*/{});
   reader.Reserve(vocab.merges.size());
   for (std::size_t i = 0; i < vocab.merges.size(); ++i) {
     const std::string_view line = vocab.merges[i];
@@ -219,6 +219,51 @@ Result<void> ReadByteLevel(const GgufVocab& vocab, TokenizerSpec& spec) {
   return {};
 }
 
+// Gemma 4: merges over whole characters instead of bytes, with the mark of
+// sentencepiece for a space and bytes for what has no piece.
+Result<void> ReadCharacterLevel(const GgufVocab& vocab, TokenizerSpec& spec) {
+  if (vocab.merges.empty() && !vocab.merges_given) {
+    return Bad(vocab, "merges is missing");
+  }
+  std::size_t text_bytes = 0;
+  for (const std::string_view token : vocab.tokens) text_bytes += token.size();
+  VocabBuilder builder(vocab.tokens.size(), text_bytes);
+  for (std::size_t id = 0; id < vocab.tokens.size(); ++id) {
+    const GgufTokenType type = TypeOf(vocab, id);
+    unsigned flags = PlainFlags(type);
+    if (type == GgufTokenType::kByte) {
+      flags |= kPieceByte;
+    } else if ((flags & kPieceSpecial) == 0) {
+      flags |= kPieceFindable;
+    }
+    builder.Add(vocab.tokens[id], static_cast<std::uint8_t>(flags));
+  }
+  Bpe& bpe = spec.bpe;
+  HEARTH_ASSIGN(bpe.vocab, builder.Finish(vocab.what));
+  bpe.byte_fallback = true;
+  HEARTH_TRY(ReadMerges(vocab, bpe));
+  spec.bos = vocab.bos;
+  spec.eos = vocab.eos;
+  if (vocab.unk.value_or(-1) >= 0) {
+    bpe.unk_id = static_cast<std::uint32_t>(*vocab.unk);
+  }
+  const std::string mark(kMark);
+  if (vocab.add_space_prefix.value_or(false)) {
+    spec.normalizers.push_back({StepKind::kPrepend, 0, 0, mark, {}});
+  }
+  spec.normalizers.push_back({StepKind::kReplaceText, 0, 0, " ", mark});
+  spec.splits.push_back({StepKind::kSplitRegex,
+                         static_cast<std::uint8_t>(SplitBehavior::kIsolated),
+                         0,
+                         "[^\\n]+|[\\n]+",
+                         {}});
+  spec.decoders.push_back({StepKind::kReplaceText, 0, 0, mark, " "});
+  spec.decoders.push_back({StepKind::kDecodeByteFallback, 0, 0, {}, {}});
+  spec.decoders.push_back({StepKind::kDecodeFuse, 0, 0, {}, {}});
+  AddSurrounding(vocab, /*bos_default=*/true, spec);
+  return {};
+}
+
 }  // namespace
 
 bool DropsSpaceAfter(std::string_view general_name, std::string_view token) {
@@ -237,6 +282,9 @@ Result<std::unique_ptr<Tokenizer>> MakeGgufTokenizer(const GgufVocab& given) {
   if (vocab.model == "llama") {
     spec.kind = "sentencepiece-style BPE";
     HEARTH_TRY(ReadSentencePiece(vocab, spec));
+  } else if (vocab.model == "gemma4") {
+    spec.kind = "BPE over characters";
+    HEARTH_TRY(ReadCharacterLevel(vocab, spec));
   } else if (vocab.model == "gpt2") {
     spec.kind = vocab.pre.empty() ? "byte-level BPE, pre-tokenizer not named"
                                   : "byte-level BPE";
@@ -244,7 +292,7 @@ Result<std::unique_ptr<Tokenizer>> MakeGgufTokenizer(const GgufVocab& given) {
   } else {
     return Error{Code::kUnsupported,
                  vocab.what + ": tokenizer.ggml.model \"" + vocab.model +
-                     "\" is not supported (llama and gpt2 are)"};
+                     "\" is not supported (llama, gpt2 and gemma4 are)"};
   }
   if (!vocab.pipeline.empty()) {
     HEARTH_TRY(ApplyPipeline(vocab.pipeline, vocab.what, spec));

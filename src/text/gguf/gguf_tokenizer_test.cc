@@ -321,5 +321,47 @@ TEST(GgufTokenizer, ScoresMustBeNumbers) {
   EXPECT_FALSE(MakeGgufTokenizer(s.Views()).ok());
 }
 
+// 0 <unk>, 1 <eos>, 2 <bos>, 3..258 bytes, then pieces.
+Strings CharacterLevel() {
+  Strings s = SentencePiece();
+  s.vocab.model = "gemma4";
+  s.vocab.scores.clear();
+  s.vocab.bos = 2;
+  s.vocab.eos = 1;
+  const auto add = [&s](const std::string& token) {
+    s.tokens.push_back(token);
+    s.vocab.token_types.push_back(kNormal);
+  };
+  add("\n");        // 267
+  add("\n\n");      // 268
+  add("\xC3\xA9");  // 269, one character of two bytes
+  add("\xC3\xA9"
+      "a");  // 270
+  const std::string mark = "\xE2\x96\x81";
+  s.merges = {"b a", mark + " a", "a b", "\n \n", "\xC3\xA9 a"};
+  return s;
+}
+
+TEST(GgufTokenizer, CharactersAreMergedByRankAndNewlinesStandAlone) {
+  Strings s = CharacterLevel();
+  EXPECT_EQ(Encode(s, "a", {}), (Ids{2, 260})) << "no space is put in front";
+  EXPECT_EQ(Encode(s, "aba", kPlain), (Ids{260, 263})) << "ba comes first";
+  EXPECT_EQ(Encode(s, "b a", kPlain), (Ids{261, 264}));
+  EXPECT_EQ(Encode(s,
+                   "\xC3\xA9"
+                   "a",
+                   kPlain),
+            Ids{270});
+  EXPECT_EQ(Encode(s, "\n\na", kPlain), (Ids{268, 260}));
+  EXPECT_EQ(Encode(s, "\xC3\xA8", kPlain), (Ids{3 + 0xC3, 3 + 0xA8}));
+  const auto made = MakeGgufTokenizer(s.Views());
+  ASSERT_TRUE(made.ok());
+  std::string text;
+  for (const std::int32_t id : {261, 264, 3 + 0xC3, 3 + 0xA8}) {
+    (*made)->AppendBytes(id, text.empty(), text);
+  }
+  EXPECT_EQ(text, "b a\xC3\xA8");
+}
+
 }  // namespace
 }  // namespace hearth

@@ -3,6 +3,7 @@
 //
 // Kinds   "llama"  sentencepiece-style BPE: pieces with scores, byte fallback
 //         "gpt2"   byte-level BPE with a named pre-tokenizer (`pre`)
+//         "gemma4" BPE over whole characters, byte fallback, ranked merges
 //         Any other kind and any unknown `pre` is kUnsupported, by name.
 // Errors  kCorrupt, naming the metadata key, when arrays disagree or an id is
 //         outside the vocabulary.

@@ -67,7 +67,7 @@ Result<void> FinishHf(const HfInput& in) {
   HEARTH_TRY(AdjustWidth(in));
   HEARTH_ASSIGN(in.config.conv_taps, HfSize(in, "conv_L_cache", 3));
   const Json* attention = JsonFind(in.json, "full_attn_idxs");
-  return HfMixers(in, "conv", Mixer::kShortConv, [attention](int layer) {
+  return HfMixers(in, {"conv"}, Mixer::kShortConv, [attention](int layer) {
     return attention != nullptr && attention->is_array() &&
            std::find(attention->begin(), attention->end(), layer) ==
                attention->end();

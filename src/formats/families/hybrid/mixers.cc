@@ -5,7 +5,9 @@
 
 namespace hearth {
 
-Result<void> HfMixers(const HfInput& in, const std::string& name, Mixer mixer,
+Result<void> HfMixers(const HfInput& in,
+                      std::initializer_list<std::string_view> names,
+                      Mixer mixer,
                       const std::function<bool(int layer)>& by_default) {
   SetLayerKinds(in.config, [&](LayerKind& kind, int i) {
     kind.mixer = by_default(i) ? mixer : Mixer::kAttention;
@@ -23,13 +25,17 @@ Result<void> HfMixers(const HfInput& in, const std::string& name, Mixer mixer,
     const Json& type = (*types)[i];
     const std::string text =
         type.is_string() ? type.get<std::string>() : "another kind";
-    if (text != name && text != "full_attention") {
+    const bool mixes =
+        std::find(names.begin(), names.end(), text) != names.end();
+    // The second is what transformers before version 5 says.
+    if (!mixes && text != "full_attention" && text != "attention") {
       return UnsupportedSetting(in.label,
                                 "layer_types: supported are \"full_attention\" "
                                 "and " +
-                                    Quoted(name) + ", not " + Quoted(text));
+                                    Quoted(*names.begin()) + ", not " +
+                                    Quoted(text));
     }
-    kinds[i].mixer = text == name ? mixer : Mixer::kAttention;
+    kinds[i].mixer = mixes ? mixer : Mixer::kAttention;
   }
   return {};
 }
@@ -37,23 +43,22 @@ Result<void> HfMixers(const HfInput& in, const std::string& name, Mixer mixer,
 void WriteHfMixers(const ModelConfig& config, const char* name, Json& json) {
   Json types = Json::array();
   for (int i = 0; i < config.n_layers; ++i) {
-    types.push_back(
-        config.KindOf(i).mixer == Mixer::kAttention ? "full_attention" : name);
+    types.push_back(Attends(config.KindOf(i).mixer) ? "full_attention" : name);
   }
   json["layer_types"] = std::move(types);
 }
 
 Result<void> GgufMixers(const GgufInput& in, Mixer mixer) {
-  const std::string key = in.Key("attention.head_count_kv");
-  HEARTH_ASSIGN(const std::vector<std::int32_t> heads, in.file.IntArray(key));
-  SetLayerKinds(in.config, [](LayerKind&, int) {});
+  HEARTH_ASSIGN(const std::vector<int> heads,
+                GgufPerLayer(in, "attention.head_count_kv", 0));
+  if (in.config.layer_kinds.empty())
+    SetLayerKinds(in.config, [](auto&, int) {});
   auto& kinds = in.config.layer_kinds;
-  if (heads.size() != kinds.size()) {
-    return {Code::kCorrupt, in.file.label() + ": key " + Quoted(key) +
-                                " is not one number for each layer"};
-  }
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     if (heads[i] == 0) kinds[i].mixer = mixer;
+    if (heads[i] != 0 && heads[i] != in.config.n_kv_heads) {
+      kinds[i].n_kv_heads = heads[i];
+    }
   }
   return {};
 }
@@ -61,8 +66,7 @@ Result<void> GgufMixers(const GgufInput& in, Mixer mixer) {
 void WriteGgufMixers(const ModelConfig& config, const GgufKeyWriter& key) {
   std::vector<std::int32_t> heads;
   for (int i = 0; i < config.n_layers; ++i) {
-    heads.push_back(
-        config.KindOf(i).mixer == Mixer::kAttention ? config.KvHeads(i) : 0);
+    heads.push_back(Attends(config.KindOf(i).mixer) ? config.KvHeads(i) : 0);
   }
   key.sizes("attention.head_count_kv", std::move(heads));
 }

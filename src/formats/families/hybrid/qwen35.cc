@@ -8,7 +8,6 @@ namespace hearth {
 namespace {
 
 constexpr int kPeriod = 4;  // every so many-th layer attends
-constexpr int kGuessersMax = 16;
 
 constexpr std::string_view kGgufKeys[] = {"expert_count",
                                           "expert_shared_count"};
@@ -22,22 +21,9 @@ void Describe(ModelConfig& config, WeightPlan&) {
 bool IsNet(int layer, int period) { return (layer + 1) % period != 0; }
 
 // --- GGUF --------------------------------------------------------------------
-// The block behind the last layer guesses the token after the next.
-Result<void> DropGuesser(const GgufInput& in) {
-  HEARTH_ASSIGN(const int n, GgufSize(in, "nextn_predict_layers", 0));
-  if (n > kGuessersMax || n >= in.config.n_layers) {
-    return {Code::kCorrupt, in.file.label() + ": " + std::to_string(n) +
-                                " blocks that guess ahead are impossible"};
-  }
-  for (int i = 0; i < n; ++i) {
-    in.tensors.DropPrefix("blk." + std::to_string(--in.config.n_layers) + ".");
-  }
-  return {};
-}
-
 Result<void> FinishGguf(const GgufInput& in) {
   ModelConfig& c = in.config;
-  HEARTH_TRY(DropGuesser(in));
+  HEARTH_TRY(GgufDropGuessers(in));
   HEARTH_ASSIGN(const int period,
                 GgufSize(in, "full_attention_interval", kPeriod));
   if (period < 1) {
@@ -74,7 +60,7 @@ Result<void> AddGgufExperts(const GgufInput& in) {
   HEARTH_ASSIGN(
       in.config.d_shared_expert,
       GgufSize(in, "expert_shared_feed_forward_length", in.config.d_expert));
-  in.plan.fused_gate_up =
+  in.plan.fused_expert_gate_up =
       in.tensors.Has(WeightName(kQwen35GgufNames, Role::kExpertGateUp));
   return {};
 }
@@ -122,14 +108,14 @@ void WriteGguf(const ModelConfig& config, const GgufKeyWriter& key) {
 Result<void> FinishHf(const HfInput& in) {
   ModelConfig& c = in.config;
   in.plan.norm_offset = 1.0f;
-  in.plan.delta_scale_is_log = true;
+  in.plan.decay_is_log = true;
   HEARTH_TRY(HfAttentionBias(in));
   HEARTH_ASSIGN(const int period,
                 HfSize(in, "full_attention_interval", kPeriod));
   if (period < 1) {
     return {Code::kCorrupt, in.label + ": full_attention_interval is 0"};
   }
-  HEARTH_TRY(HfMixers(in, "linear_attention", Mixer::kDeltaNet,
+  HEARTH_TRY(HfMixers(in, {"linear_attention"}, Mixer::kDeltaNet,
                       [period](int layer) { return IsNet(layer, period); }));
   const auto& kinds = c.layer_kinds;
   for (int i = 0, n = PeriodOf(c); i < static_cast<int>(kinds.size()); ++i) {
@@ -178,7 +164,7 @@ void AdaptMoeHf(const TensorSet& tensors, WeightPlan& plan, NameScheme& names) {
        {Role::kExpertDown, "model.layers.{}.mlp.experts.down_proj#"}});
   if (!tensors.Has(WeightName(fused, Role::kExpertGateUp))) return;
   names = fused;
-  plan.fused_gate_up = true;
+  plan.fused_expert_gate_up = true;
 }
 
 void WriteHf(const ModelConfig& config, Json& json) {

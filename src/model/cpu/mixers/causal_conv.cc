@@ -1,4 +1,4 @@
-#include "model/cpu/causal_conv.h"
+#include "model/cpu/mixers/causal_conv.h"
 
 #include <algorithm>
 #include <vector>
@@ -18,6 +18,9 @@ void RunConv(const Kernels& kernels, ThreadPool& pool, const ConvWeights& conv,
     for (int t = 0; t < n_taps; ++t) seen.push_back(input(r + t));
     kernels.conv_row(conv.taps.data(), n_taps, seen.data(), n_channels,
                      rows.out + r * n_channels);
+    if (!conv.bias.empty()) {
+      kernels.add(conv.bias.data(), n_channels, rows.out + r * n_channels);
+    }
   });
   for (int t = 0; t < n_before; ++t) {
     std::copy_n(input(rows.n_rows + t), n_channels,

@@ -1,6 +1,6 @@
 // Gemma 2: windows in every other layer, soft caps of scores and logits.
 #include "formats/families/all.h"
-#include "formats/families/gemma.h"
+#include "formats/families/gemma/gemma.h"
 #include "formats/families/settings.h"
 
 namespace hearth {

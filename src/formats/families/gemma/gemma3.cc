@@ -1,7 +1,7 @@
 // Gemma 3, text only: five layers with windows and a rotary base of their own,
 // then one that sees all; norms of query and key heads.
 #include "formats/families/all.h"
-#include "formats/families/gemma.h"
+#include "formats/families/gemma/gemma.h"
 #include "formats/families/settings.h"
 #include "formats/rope_scaling.h"
 

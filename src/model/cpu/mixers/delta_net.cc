@@ -1,10 +1,10 @@
-#include "model/cpu/delta_net.h"
+#include "model/cpu/mixers/delta_net.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "model/cpu/causal_conv.h"
+#include "model/cpu/mixers/causal_conv.h"
 #include "model/state_port.h"
 
 namespace hearth {

@@ -1,8 +1,8 @@
-#include "model/cpu/short_conv.h"
+#include "model/cpu/mixers/short_conv.h"
 
 #include <array>
 
-#include "model/cpu/causal_conv.h"
+#include "model/cpu/mixers/causal_conv.h"
 #include "model/state_port.h"
 
 namespace hearth {

@@ -1,4 +1,4 @@
-#include "formats/families/gemma.h"
+#include "formats/families/gemma/gemma.h"
 
 #include <cmath>
 
