@@ -116,7 +116,7 @@ class LongestMatch : public testing::Test {
   TempDir dir_;
   EngineOptions options_;
   std::mt19937 random_{11};
-  std::unique_ptr<RedisClient> there_;  // null: no shared server
+  std::unique_ptr<RedisServers> there_;  // null: no shared server
   int n_over_a_hole_ = 0, n_from_server_ = 0;
 };
 
@@ -142,7 +142,7 @@ TEST_F(LongestMatch, IsWhatMemoryDiskAndAServerHaveTogether) {
       if (!server->WaitUntilUp(server->url())) {
         GTEST_SKIP() << "no redis-server";
       }
-      there_ = RedisClient::Connect(server->url(), InAMinute()).value();
+      there_ = RedisServers::Connect(server->url(), InAMinute()).value();
       shared = options_;
       shared.cache_remote = server->text();
       shared.cache_remote_trusted = true;

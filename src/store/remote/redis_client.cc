@@ -15,6 +15,8 @@ namespace {
 // Of replies that carry no value: "OK", an error's words.
 constexpr std::size_t kSmallReplyBytesMax = 64 << 10;
 constexpr std::size_t kReadBytes = 256 << 10;
+// A line a node; slots that lie scattered make it long.
+constexpr std::size_t kClusterNodesBytesMax = 1 << 20;
 
 struct Reply {
   int type = REDIS_REPLY_NIL;
@@ -41,16 +43,11 @@ redisReplyObjectFunctions kFunctions = {MakeText, MakeArray, MakeNumber,
                                         MakeNil, Free};
 
 using Arguments = std::vector<std::string_view>;
+using Replies = RedisClient::Replies;
 
 Error ServerError(const std::string& text) {
-  for (const char* redirect : {"MOVED ", "ASK ", "CLUSTERDOWN "}) {
-    if (!text.starts_with(redirect)) continue;
-    return {
-        Code::kUnsupported,
-        "a node of a Redis cluster, which sends clients on to other nodes (" +
-            Printable(text) +
-            "); give the address of a proxy in front of the cluster, or of "
-            "a server with cluster-enabled no"};
+  if (text.starts_with("CLUSTERDOWN ")) {
+    return {Code::kIo, "the cluster is down: " + Printable(text)};
   }
   return {Code::kIo, "the server says: " + Printable(text)};
 }
@@ -74,8 +71,9 @@ Result<void> AppendCommand(const Arguments& arguments, std::string& out) {
 }  // namespace
 
 struct RedisClient::State {
-  explicit State(Socket to)
+  State(Socket to, RedisNode at)
       : socket(std::move(to)),
+        node(std::move(at)),
         reader(redisReaderCreateWithFunctions(&kFunctions)) {}
   ~State() { redisReaderFree(reader); }
 
@@ -94,9 +92,6 @@ struct RedisClient::State {
       }
       if (object != nullptr) {
         const std::unique_ptr<Reply> reply(static_cast<Reply*>(object));
-        if (reply->type == REDIS_REPLY_ERROR) {
-          return ServerError(reply->text);
-        }
         return std::move(*reply);
       }
       if (budget == 0)
@@ -112,15 +107,51 @@ struct RedisClient::State {
     }
   }
 
-  Result<Reply> Ask(const Arguments& arguments, Deadline deadline) {
+  Result<Reply> Ask(const Arguments& arguments, Deadline deadline,
+                    std::size_t budget = kSmallReplyBytesMax) {
     std::string command;
     HEARTH_TRY(AppendCommand(arguments, command));
     HEARTH_TRY(Send(command, deadline));
+    HEARTH_ASSIGN(Reply reply, Receive(budget, deadline));
+    if (reply.type == REDIS_REPLY_ERROR) return ServerError(reply.text);
+    return reply;
+  }
+
+  // What becomes of a key's command, whose reply is of type `type` or nil.
+  Result<RedisReply> ReceiveOfKey(int type, bool asking, std::size_t& budget,
+                                  Deadline deadline) {
+    if (asking) {
+      HEARTH_ASSIGN(const Reply asked, Receive(budget, deadline));
+      if (asked.type == REDIS_REPLY_ERROR) return ServerError(asked.text);
+    }
+    HEARTH_ASSIGN(Reply reply, Receive(budget, deadline));
+    RedisReply out;
+    if (reply.type == REDIS_REPLY_ERROR) {
+      out.elsewhere = ParseRedirect(reply.text, node);
+      if (!out.elsewhere.has_value()) return ServerError(reply.text);
+    } else if (reply.type == type) {
+      out.text = std::move(reply.text);
+      out.number = reply.number;
+    } else if (reply.type != REDIS_REPLY_NIL) {
+      return {Code::kCorrupt, "a reply of another kind than expected"};
+    }
+    return out;
+  }
+
+  // One command for one key.
+  Result<Replies> AskOfKey(const Arguments& arguments, int type, bool asking,
+                           Deadline deadline) {
+    std::string commands;
+    if (asking) HEARTH_TRY(AppendCommand({"ASKING"}, commands));
+    HEARTH_TRY(AppendCommand(arguments, commands));
+    HEARTH_TRY(Send(commands, deadline));
     std::size_t budget = kSmallReplyBytesMax;
-    return Receive(budget, deadline);
+    HEARTH_ASSIGN(auto reply, ReceiveOfKey(type, asking, budget, deadline));
+    return Replies{std::move(reply)};
   }
 
   Socket socket;
+  const RedisNode node;
   redisReader* reader;
   std::vector<std::byte> buffer = std::vector<std::byte>(kReadBytes);
 };
@@ -132,7 +163,8 @@ RedisClient::~RedisClient() = default;
 Result<std::unique_ptr<RedisClient>> RedisClient::Connect(const RemoteUrl& url,
                                                           Deadline deadline) {
   HEARTH_ASSIGN(Socket socket, Socket::Connect(url, deadline));
-  auto state = std::make_unique<State>(std::move(socket));
+  auto state =
+      std::make_unique<State>(std::move(socket), RedisNode{url.host, url.port});
   if (!url.password.empty()) {
     Arguments arguments = {"AUTH"};
     if (!url.user.empty()) arguments.push_back(url.user);
@@ -145,38 +177,43 @@ Result<std::unique_ptr<RedisClient>> RedisClient::Connect(const RemoteUrl& url,
   return std::unique_ptr<RedisClient>(new RedisClient(std::move(state)));
 }
 
-Result<std::vector<std::optional<std::string>>> RedisClient::Get(
-    std::span<const std::string> keys, std::size_t bytes_max,
-    Deadline deadline) {
+Result<RedisClient::Replies> RedisClient::Get(std::span<const std::string> keys,
+                                              std::size_t bytes_max,
+                                              bool asking, Deadline deadline) {
   std::string commands;
   for (const std::string& key : keys) {
+    if (asking) HEARTH_TRY(AppendCommand({"ASKING"}, commands));
     HEARTH_TRY(AppendCommand({"GET", key}, commands));
   }
   HEARTH_TRY(state_->Send(commands, deadline));
   std::size_t budget = bytes_max + kSmallReplyBytesMax;
-  std::vector<std::optional<std::string>> values;
+  Replies replies;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    HEARTH_ASSIGN(Reply reply, state_->Receive(budget, deadline));
-    if (reply.type == REDIS_REPLY_STRING) {
-      values.emplace_back(std::move(reply.text));
-    } else if (reply.type == REDIS_REPLY_NIL) {
-      values.emplace_back();
-    } else {
-      return {Code::kCorrupt, "a reply of another kind than expected"};
-    }
+    HEARTH_ASSIGN(auto reply, state_->ReceiveOfKey(REDIS_REPLY_STRING, asking,
+                                                   budget, deadline));
+    replies.push_back(std::move(reply));
   }
-  return values;
+  return replies;
 }
 
-Result<bool> RedisClient::Exists(const std::string& key, Deadline deadline) {
-  HEARTH_ASSIGN(const Reply reply, state_->Ask({"EXISTS", key}, deadline));
-  return reply.type == REDIS_REPLY_INTEGER && reply.number > 0;
+Result<RedisClient::Replies> RedisClient::Exists(const std::string& key,
+                                                 bool asking,
+                                                 Deadline deadline) {
+  return state_->AskOfKey({"EXISTS", key}, REDIS_REPLY_INTEGER, asking,
+                          deadline);
 }
 
-Result<void> RedisClient::Set(const std::string& key, ByteSpan value,
-                              Deadline deadline) {
-  HEARTH_TRY(state_->Ask({"SET", key, AsText(value)}, deadline));
-  return {};
+Result<RedisClient::Replies> RedisClient::Set(const std::string& key,
+                                              ByteSpan value, bool asking,
+                                              Deadline deadline) {
+  return state_->AskOfKey({"SET", key, AsText(value)}, REDIS_REPLY_STATUS,
+                          asking, deadline);
+}
+
+Result<std::string> RedisClient::ClusterNodes(Deadline deadline) {
+  HEARTH_ASSIGN(Reply reply, state_->Ask({"CLUSTER", "NODES"}, deadline,
+                                         kClusterNodesBytesMax));
+  return std::move(reply.text);
 }
 
 }  // namespace hearth

@@ -14,9 +14,16 @@
 
 #include "base/bytes.h"
 #include "hearth/result.h"
+#include "store/remote/cluster_map.h"
 #include "store/remote/socket.h"
 
 namespace hearth {
+
+struct RedisReply {
+  std::optional<std::string> text;
+  long long number = 0;
+  std::optional<RedisRedirect> elsewhere;  // then it is nothing else
+};
 
 class RedisClient {
  public:
@@ -27,13 +34,19 @@ class RedisClient {
   RedisClient(const RedisClient&) = delete;
   RedisClient& operator=(const RedisClient&) = delete;
 
-  // The value of each key, nothing for those that are not there. All keys are
+  // One reply a key. `asking`: the node that was asked before said ASK.
+  using Replies = std::vector<RedisReply>;
+  // The value of each key, no text for those that are not there. All keys are
   // asked for at once; together the values may have `bytes_max` bytes.
-  Result<std::vector<std::optional<std::string>>> Get(
-      std::span<const std::string> keys, std::size_t bytes_max,
-      Deadline deadline);
-  Result<bool> Exists(const std::string& key, Deadline deadline);
-  Result<void> Set(const std::string& key, ByteSpan value, Deadline deadline);
+  Result<Replies> Get(std::span<const std::string> keys, std::size_t bytes_max,
+                      bool asking, Deadline deadline);
+  // A number: 0 when it is not there.
+  Result<Replies> Exists(const std::string& key, bool asking,
+                         Deadline deadline);
+  Result<Replies> Set(const std::string& key, ByteSpan value, bool asking,
+                      Deadline deadline);
+  // What a node of a cluster says about its nodes.
+  Result<std::string> ClusterNodes(Deadline deadline);
 
  private:
   struct State;

@@ -84,9 +84,9 @@ void UntilHungUp(int fd, const std::function<void()>& meanwhile) {
 Result<std::vector<std::optional<std::string>>> GetFrom(
     const std::function<void(int)>& talk, Deadline deadline = InAMinute()) {
   const FakeServer server(talk);
-  auto client = RedisClient::Connect(server.url(), InAMinute()).value();
+  auto servers = RedisServers::Connect(server.url(), InAMinute()).value();
   const std::string key = "k";
-  return client->Get(std::span(&key, 1), 1000, deadline);
+  return servers->Get(std::span(&key, 1), 1000, deadline);
 }
 
 TEST(RedisClient, ReadsAnswersInAnyPieces) {
@@ -118,15 +118,25 @@ TEST(RedisClient, HostileAnswersAreErrors) {
   EXPECT_EQ(large.error().code, Code::kCorrupt) << large.error().message;
 }
 
-TEST(RedisClient, ARedirectionOfAClusterNamesTheRemedy) {
-  for (const std::string text :
-       {"-MOVED 3999 10.0.0.7:6381\r\n", "-ASK 3999 10.0.0.7:6381\r\n",
-        "-CLUSTERDOWN Hash slot not served\r\n"}) {
-    const auto value = GetFrom([&](int fd) { Say(fd, text); });
-    ASSERT_FALSE(value.ok());
-    EXPECT_EQ(value.error().code, Code::kUnsupported);
-    EXPECT_NE(value.error().message.find("proxy"), std::string::npos);
-  }
+TEST(RedisClient, AClusterThatIsDownIsSaidSo) {
+  const auto value =
+      GetFrom([](int fd) { Say(fd, "-CLUSTERDOWN Hash slot not served\r\n"); });
+  ASSERT_FALSE(value.ok());
+  EXPECT_NE(value.error().message.find("cluster is down"), std::string::npos);
+}
+
+TEST(RedisClient, ARedirectionToNobodyIsNoValueAndNamesTheNode) {
+  const FakeServer server([](int fd) {
+    // The key's node cannot be reached, and CLUSTER NODES is not understood.
+    Say(fd, "-MOVED 7629 127.0.0.1:1\r\n-ERR no such command\r\n");
+    UntilHungUp(fd, [] {});
+  });
+  auto servers = RedisServers::Connect(server.url(), InAMinute()).value();
+  const std::string key = "k";
+  const auto value = servers->Get(std::span(&key, 1), 1000, InAMinute());
+  EXPECT_FALSE(value.ok() && value->front().has_value());
+  EXPECT_NE(servers->trouble().find("127.0.0.1:1"), std::string::npos)
+      << servers->trouble();
 }
 
 TEST(RedisClient, SilenceAndDribbleCostTheDeadline) {
@@ -148,10 +158,10 @@ TEST(RedisClient, NobodyThereIsAnError) {
   int port = 0;
   ::close(Listen(port));
   const auto client =
-      RedisClient::Connect({.host = "127.0.0.1", .port = port}, InAMinute());
+      RedisServers::Connect({.host = "127.0.0.1", .port = port}, InAMinute());
   EXPECT_EQ(client.error().code, Code::kIo);
   EXPECT_FALSE(
-      RedisClient::Connect({.host = "no.such.host.invalid"}, In(300)).ok());
+      RedisServers::Connect({.host = "no.such.host.invalid"}, In(300)).ok());
 }
 
 TEST(RedisClient, TalksToARealServer) {
@@ -160,7 +170,7 @@ TEST(RedisClient, TalksToARealServer) {
   url.password = "a secret";
   url.database = 2;
   if (!server.WaitUntilUp(url)) GTEST_SKIP() << "no redis-server here";
-  auto client = RedisClient::Connect(url, InAMinute()).value();
+  auto client = RedisServers::Connect(url, InAMinute()).value();
   const std::string binary("\0\r\n$5\r\n\xff", 9);
   ASSERT_TRUE(client->Set("a", AsBytes(binary), InAMinute()).ok());
   EXPECT_TRUE(*client->Exists("a", InAMinute()));
@@ -172,7 +182,7 @@ TEST(RedisClient, TalksToARealServer) {
   EXPECT_EQ(values->back(), binary);
   url.password = "wrong";
   EXPECT_NE(
-      RedisClient::Connect(url, InAMinute()).error().message.find("WRONGPASS"),
+      RedisServers::Connect(url, InAMinute()).error().message.find("WRONGPASS"),
       std::string::npos);
 }
 

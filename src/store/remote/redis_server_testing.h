@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "store/remote/redis_client.h"
+#include "store/remote/redis_servers.h"
 
 namespace hearth {
 
@@ -74,15 +74,19 @@ class RedisServer {
   // False: there is no redis-server on this machine, or not with these
   // arguments.
   bool WaitUntilUp(const RemoteUrl& url) {
-    return WaitUntil(url,
-                     [](const Result<bool>& answer) { return answer.ok(); });
-  }
-  // The same for one that may refuse what it is asked, as a node of a cluster
-  // does.
-  bool WaitUntilItTalks(const RemoteUrl& url) {
-    return WaitUntil(url, [](const Result<bool>& answer) {
-      return answer.ok() || answer.error().code == Code::kUnsupported;
-    });
+    for (const Deadline deadline = InAMinute();
+         std::chrono::steady_clock::now() < deadline;) {
+      const auto servers = RedisServers::Connect(url, deadline);
+      if (servers.ok() && (*servers)->Exists("x", deadline).ok()) return true;
+      int status = 0;
+      if (::waitpid(pid_, &status, WNOHANG) == pid_) {
+        pid_ = -1;
+        return false;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ADD_FAILURE() << "redis-server runs and does not answer";
+    return false;
   }
   void Stop() {
     if (pid_ <= 0) return;
@@ -100,25 +104,6 @@ class RedisServer {
   }
 
  private:
-  template <typename IsEnough>
-  bool WaitUntil(const RemoteUrl& url, IsEnough is_enough) {
-    for (const Deadline deadline = InAMinute();
-         std::chrono::steady_clock::now() < deadline;) {
-      const auto client = RedisClient::Connect(url, deadline);
-      if (client.ok() && is_enough((*client)->Exists("x", deadline))) {
-        return true;
-      }
-      int status = 0;
-      if (::waitpid(pid_, &status, WNOHANG) == pid_) {
-        pid_ = -1;
-        return false;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    ADD_FAILURE() << "redis-server runs and does not answer";
-    return false;
-  }
-
   int port_ = 0;
   pid_t pid_ = -1;
 };

@@ -58,13 +58,13 @@ RemoteTier::~RemoteTier() {
 }
 
 Result<void> RemoteTier::Ready(Link& link, Deadline deadline) {
-  if (link.client != nullptr) return {};
-  HEARTH_ASSIGN(link.client, RedisClient::Connect(url_, deadline));
+  if (link.servers != nullptr) return {};
+  HEARTH_ASSIGN(link.servers, RedisServers::Connect(url_, deadline));
   return {};
 }
 
 std::string RemoteTier::TurnOff(Link& link, const Error& error) {
-  link.client.reset();
+  link.servers.reset();
   const auto wait = link.backoff.Failed();
   if (std::exchange(link.told, error.message) == error.message) return "";
   return "shared cache " + url_.Name() + ": " + error.message +
@@ -102,6 +102,8 @@ RemoteTier::Fetched RemoteTier::Fetch(std::span<const Digest> ids,
       ready = all.error();
     } else if (!*all) {
       fetched.reason = "not in the shared cache";
+      const std::string& trouble = link.servers->trouble();
+      if (!trouble.empty()) fetched.reason += " (" + trouble + ")";
       break;
     }
   }
@@ -112,7 +114,7 @@ RemoteTier::Fetched RemoteTier::Fetch(std::span<const Digest> ids,
   }
   fetched.reason = "the shared cache: " + ready.error().message;
   if (ready.error().code == Code::kCancelled && !fetched.files.empty()) {
-    link.client.reset();  // it works, there was just too much to fetch
+    link.servers.reset();  // it works, there was just too much to fetch
     return fetched;
   }
   fetched.warning = TurnOff(link, ready.error());
@@ -130,7 +132,7 @@ Result<bool> RemoteTier::FetchSome(Link& link, std::span<const Digest> ids,
   }
   HEARTH_ASSIGN(
       auto values,
-      link.client->Get(keys, keys.size() * kRemoteValueBytesMax, deadline));
+      link.servers->Get(keys, keys.size() * kRemoteValueBytesMax, deadline));
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (!values[i].has_value()) return false;
     const auto length = StatedLength(*values[i], file_bytes_max);
@@ -144,9 +146,9 @@ Result<bool> RemoteTier::FetchSome(Link& link, std::span<const Digest> ids,
     }
     std::string file = values[i]->substr(kLengthBytes);
     if (!keys.empty()) {
-      HEARTH_ASSIGN(
-          const auto parts,
-          link.client->Get(keys, keys.size() * kRemoteValueBytesMax, deadline));
+      HEARTH_ASSIGN(const auto parts,
+                    link.servers->Get(keys, keys.size() * kRemoteValueBytesMax,
+                                      deadline));
       for (const auto& part : parts) file += part.value_or("");
     }
     if (file.size() != *length) {  // a part was evicted, or is another one's
@@ -181,7 +183,7 @@ Result<void> RemoteTier::Send(const Digest& id,
   HEARTH_TRY(Ready(link, deadline));
   if (!TakeDistrust(id)) {
     HEARTH_ASSIGN(const bool there,
-                  link.client->Exists(RemoteKey(id, 0, key_.get()), deadline));
+                  link.servers->Exists(RemoteKey(id, 0, key_.get()), deadline));
     if (there) {
       ++n_there_;
       return {};
@@ -193,9 +195,16 @@ Result<void> RemoteTier::Send(const Digest& id,
   stream.insert(stream.end(), file.begin(), file.end());
   for (std::size_t part = PartsOf(file.size()); part-- > 0;) {
     const ByteSpan rest = ByteSpan(stream).subspan(part * kRemoteValueBytesMax);
-    HEARTH_TRY(link.client->Set(
-        RemoteKey(id, part, key_.get()),
-        rest.first(std::min(rest.size(), kRemoteValueBytesMax)), deadline));
+    HEARTH_ASSIGN(
+        const bool taken,
+        link.servers->Set(
+            RemoteKey(id, part, key_.get()),
+            rest.first(std::min(rest.size(), kRemoteValueBytesMax)), deadline));
+    if (!taken) {
+      // The others of the cluster go on; this block stays here.
+      link.told = link.servers->trouble();
+      return {};
+    }
   }
   link.backoff.Succeeded();
   link.told.clear();

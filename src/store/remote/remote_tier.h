@@ -1,6 +1,6 @@
-// Blocks on a Redis server that several machines share. Everything that comes
-// from it is untrusted: the caller verifies. Everything it does has a deadline,
-// and after a failure it is left alone for a while.
+// Blocks on a Redis server, or cluster, that several machines share. Everything
+// that comes from it is untrusted: the caller verifies. Everything it does has
+// a deadline, and after a failure it is left alone for a while.
 //
 //   key    hearth:kv1:<64 hex of the block id>:<part>, or with a key that its
 //          machines share hearth:kv2:<16 hex of the key's id>:<…>:<part>
@@ -26,7 +26,7 @@
 #include "base/files/vault.h"
 #include "base/hash.h"
 #include "store/directory/save_queue.h"
-#include "store/remote/redis_client.h"
+#include "store/remote/redis_servers.h"
 
 namespace hearth {
 
@@ -93,7 +93,7 @@ class RemoteTier {
   struct Link {
     explicit Link(std::chrono::seconds pause) : backoff(pause) {}
     std::mutex mutex;  // held for a whole call
-    std::unique_ptr<RedisClient> client;
+    std::unique_ptr<RedisServers> servers;
     Backoff backoff;
     std::string told;  // what it was last turned off for
   };

@@ -48,6 +48,7 @@ StoreMatch TieredStore::Lookup(const BlockChain& prompt, const KvSpec& spec,
   Fetched fetched;
   do {
     match.miss_reason.clear();
+    match.miss_kind = MissKind::kNotStored;
     local_->AppendFullBlocks(prompt, spec, match);
     fetched = AppendFetched(prompt, spec, deadline, match);
   } while (fetched.n_taken > 0 && !fetched.found_bad);

@@ -41,6 +41,9 @@ class TieredStore final : public KvStore {
                             const std::string& preview) override {
     return local_->SaveManifest(prompt, spec, preview);
   }
+  std::optional<std::uint64_t> BytesInUse() const override {
+    return local_->BytesInUse();
+  }
   Result<void> Drain(double seconds_max) override;
   void GiveUp() override;
 

@@ -97,7 +97,7 @@ TEST_F(SharedTier, WhatIsNotUploadedIsSaidOnce) {
 TEST_F(SharedTier, TheLongestMatchOverBothFillsTheHolesOfEither) {
   if (!server_.WaitUntilUp(server_.url())) GTEST_SKIP() << "no redis-server";
   std::mt19937 random(7);
-  auto client = RedisClient::Connect(server_.url(), InAMinute()).value();
+  auto client = RedisServers::Connect(server_.url(), InAMinute()).value();
   for (int round = 0; round < 12; ++round) {
     const TinyPrompt prompt(identity_, spec_,
                             TinyTokens(16 * 9 + 5, 1000 * round));
@@ -122,20 +122,6 @@ TEST_F(SharedTier, TheLongestMatchOverBothFillsTheHolesOfEither) {
     const StoreMatch match = Find(*Machine("b", server_.text()), prompt);
     EXPECT_EQ(match.n_tokens, unbroken ? 16 * 9 + 5 : n_full) << round;
   }
-}
-
-TEST_F(SharedTier, ANodeOfAClusterIsRefusedByName) {
-  RedisServer node({"--cluster-enabled", "yes", "--cluster-config-file",
-                    dir_.path() + "/nodes.conf"});
-  if (!node.WaitUntilItTalks(node.url())) {
-    GTEST_SKIP() << "no redis-server with clusters";
-  }
-  const TinyPrompt prompt(identity_, spec_, TinyTokens(32));
-  const StoreMatch match = Find(*Machine("a", node.text()), prompt);
-  ASSERT_EQ(match.warnings.size(), 1u);
-  EXPECT_NE(match.warnings[0].find("a node of a Redis cluster"),
-            std::string::npos)
-      << match.warnings[0];
 }
 
 TEST_F(SharedTier, LocalAndRemoteBlocksJoin) {
@@ -163,7 +149,7 @@ TEST_F(SharedTier, BlocksLargerThanAValueAreSplit) {
   const TinyPrompt prompt(identity, large, TinyTokens(32));
   ASSERT_TRUE(prompt.SaveTo(*Machine("a", server_.text())).ok());
   EXPECT_EQ(Find(*Machine("b", server_.text()), prompt).n_tokens_remote, 32);
-  auto client = RedisClient::Connect(server_.url(), InAMinute()).value();
+  auto client = RedisServers::Connect(server_.url(), InAMinute()).value();
   const std::vector<std::string> keys = {RemoteKey(prompt.blocks[0].id, 0),
                                          RemoteKey(prompt.blocks[0].id, 1)};
   const auto values = client->Get(keys, 20 << 20, InAMinute()).value();

@@ -43,7 +43,7 @@ TEST_F(SharedTier, AForgedBlockWithoutTheKeyIsNotUsedAndIsReplaced) {
   EXPECT_EQ(Find(*Machine("plain", server_.text()), prompt).n_tokens, 0)
       << "another space";
 
-  auto client = RedisClient::Connect(server_.url(), InAMinute()).value();
+  auto client = RedisServers::Connect(server_.url(), InAMinute()).value();
   const std::string name = RemoteKey(prompt.blocks[0].id, 0, key.get());
   const auto forge = [&](ByteSpan mac) {
     std::vector<std::byte> payload = prompt.payloads[0];
@@ -86,7 +86,7 @@ TEST_F(SharedTier, OneBadValueHasAllBehindItReplaced) {
   if (!server_.WaitUntilUp(server_.url())) GTEST_SKIP() << "no redis-server";
   const TinyPrompt prompt(identity_, spec_, TinyTokens(16 * 5));
   ASSERT_TRUE(prompt.SaveTo(*Machine("a", server_.text())).ok());
-  auto client = RedisClient::Connect(server_.url(), InAMinute()).value();
+  auto client = RedisServers::Connect(server_.url(), InAMinute()).value();
   for (const std::size_t i : {1u, 2u, 4u}) {
     const std::string key = RemoteKey(prompt.blocks[i].id, 0);
     std::string value =
@@ -109,7 +109,7 @@ TEST_F(SharedTier, WhatAnErrorOfTheServerSaysCannotMoveTheCursor) {
   if (!server_.WaitUntilUp(server_.url())) GTEST_SKIP() << "no redis-server";
   RemoteUrl url = server_.url();
   url.password = "\x1b[2J";
-  const auto client = RedisClient::Connect(url, InAMinute());
+  const auto client = RedisServers::Connect(url, InAMinute());
   ASSERT_FALSE(client.ok());
   EXPECT_EQ(client.error().message.find('\x1b'), std::string::npos);
 }
@@ -121,7 +121,7 @@ TEST_F(SharedTier, WhatComesFromTheServerIsVerified) {
   for (const TinyPrompt* p : {&prompt, &other}) {
     ASSERT_TRUE(p->SaveTo(*Machine("a", server_.text())).ok());
   }
-  auto client = RedisClient::Connect(server_.url(), InAMinute()).value();
+  auto client = RedisServers::Connect(server_.url(), InAMinute()).value();
   const std::string key = RemoteKey(prompt.blocks[0].id, 0);
   const auto get = [&](const std::string& k) {
     return *client->Get(std::span(&k, 1), 1 << 20, InAMinute()).value()[0];
@@ -187,20 +187,20 @@ TEST(SharedTierTls, CertificateAndNameAreChecked) {
   ::setenv("SSL_CERT_FILE", cert.c_str(), 1);
   const bool up = server.WaitUntilUp(url);
   if (up) {
-    auto client = RedisClient::Connect(url, InAMinute()).value();
+    auto client = RedisServers::Connect(url, InAMinute()).value();
     const std::string large(3 << 20, 'x');
     EXPECT_TRUE(client->Set("a", AsBytes(large), InAMinute()).ok());
     const std::string name = "a";
     EXPECT_EQ(client->Get(std::span(&name, 1), 4 << 20, InAMinute()).value()[0],
               large);
     url.host = "localhost";  // not what the certificate says
-    const auto other = RedisClient::Connect(url, InAMinute());
+    const auto other = RedisServers::Connect(url, InAMinute());
     EXPECT_FALSE(other.ok());
     url.host = "127.0.0.1";
   }
   ::unsetenv("SSL_CERT_FILE");
   if (!up) GTEST_SKIP() << "no redis-server with TLS here";
-  const auto unknown = RedisClient::Connect(url, InAMinute());
+  const auto unknown = RedisServers::Connect(url, InAMinute());
   ASSERT_FALSE(unknown.ok());
   EXPECT_NE(unknown.error().message.find("certificate"), std::string::npos)
       << unknown.error().message;
