@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const program = process.env.HEARTH_PROGRAM || "build/dev/hearth";
+export const program = process.env.HEARTH_PROGRAM || "build/dev/hearth";
 
 export function newFolder() {
   const path = mkdtempSync(join(tmpdir(), "hearth-page-"));

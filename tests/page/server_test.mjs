@@ -2,12 +2,13 @@
 // a damaged block, the chat, and who is not let in.
 
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { createServer } from "node:http";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { startBrowser } from "./browser.mjs";
-import { chat, newFolder, serve, words } from "./served.mjs";
+import { chat, newFolder, program, serve, words } from "./served.mjs";
 
 let browser;
 before(async () => { browser = await startBrowser(["--host-resolver-rules=MAP rebound.test 127.0.0.1"]); });
@@ -96,7 +97,7 @@ function damage(path) {
   writeFileSync(path, bytes);
 }
 
-test("a damaged block is a shorter reuse with its reason, and a hole in the tree", () => withServer(async ({ server, page, folder }) => {
+test("a damaged block is a shorter reuse with its reason", () => withServer(async ({ server, page, folder }) => {
   await live(page);
   await chat(server.url, history(180, 3));
   await page.locator(".tree-row").first().waitFor();
@@ -109,6 +110,27 @@ test("a damaged block is a shorter reuse with its reason, and a hole in the tree
     await live(page);
     await chat(again.url, history(180, 3));
     await row(page, /damage|checksum|quarantine/).waitFor();
+  } finally {
+    await again.kill("SIGKILL");
+  }
+}));
+
+test("a block that was set aside is a hole in the tree until it is computed again", () => withServer(async ({ server, page, folder }) => {
+  await live(page);
+  await chat(server.url, history(180, 5));
+  await page.locator(".tree-row").first().waitFor();
+  await server.kill("SIGTERM");
+  const blocks = readdirSync(join(folder.path, "blocks"), { recursive: true }).filter((name) => name.endsWith(".kv"));
+  damage(join(folder.path, "blocks", blocks[0]));
+  const checked = spawnSync(program, ["cache", "verify", folder.path], { encoding: "utf8" });
+  assert.match(checked.stdout + checked.stderr, /1 /);
+  const again = await serve(folder.path, { port: server.port });
+  try {
+    await page.reload();
+    await page.locator(".tree-row", { hasText: "has a hole" }).click();
+    await page.locator("#prompt", { hasText: /A block is missing after token/ }).waitFor();
+    await chat(again.url, history(180, 5));
+    await page.locator(".tree-row", { hasText: "has a hole" }).waitFor({ state: "detached" });
   } finally {
     await again.kill("SIGKILL");
   }

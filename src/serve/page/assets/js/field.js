@@ -29,8 +29,8 @@ function fieldColour(cell, now, nowMs, dim) {
   const key = `${kind}${age}${dim ? "d" : ""}${cell.flash === "gone" ? "g" : ""}${step}`;
   let packed = field.colours.get(key);
   if (packed === undefined) {
-    let colour = mix(palette.sharing[kind], palette.paper, age * 0.13);
-    if (dim) colour = mix(colour, palette.paper, 0.7);
+    let colour = mix(palette.sharing[kind], palette.paper, age * 0.11);
+    if (dim) colour = mix(colour, palette.paper, 0.55);
     if (cell.flash === "gone") colour = palette.paper;
     colour = mix(palette.ink, colour, step / flashSteps);
     packed = ((255 << 24) | (colour[2] << 16) | (colour[1] << 8) | colour[0]) >>> 0;
