@@ -9,7 +9,10 @@ import resource
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
+
+from . import serving
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -81,6 +84,8 @@ class Hearth:
 
     def run(self, job, model):
         """{KV format: figures}, and the largest share that others had."""
+        if job.kind == "serve":
+            return self.run_serve(job, model)
         found, most = {}, 0.0
         for kv in job.kvs:
             found[kv], others = self.run_kv(job, model, kv)
@@ -104,6 +109,57 @@ class Hearth:
         return out, others
 
 
+    def run_serve(self, job, model):
+        folder = tempfile.mkdtemp(prefix="hearth-serve-")
+        command = [self.program, "serve", model, "--port", "0", "--quiet",
+                   "--no-log", "--threads", str(self.threads), "--context",
+                   "32768", "--parallel", "8", "--prompt-cache-dir", folder]
+
+        def launch():
+            process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+            for line in process.stderr:
+                if "listening on http://127.0.0.1:" in line:
+                    port = int(line.rsplit(":", 1)[1])
+                    threading.Thread(target=process.stderr.read,
+                                     daemon=True).start()
+                    return process, port
+            raise Failed("hearth serve ended at once")
+
+        try:
+            found, others = serve_figures(launch, job)
+        finally:
+            shutil.rmtree(folder)
+        return {kv: found for kv in job.kvs}, others
+
+
+def serve_figures(launch, job):
+    """What a server does under load, and then after a restart. `launch` gives
+    a process and its port."""
+    before, busy0 = time.monotonic(), busy()
+    cpu0 = resource.getrusage(resource.RUSAGE_CHILDREN)
+    process, port = launch()
+    try:
+        found = serving.figures(port, job.small)
+        found["computed_twice"] = serving.alternating(port, job.small)
+    except OSError as error:
+        raise Failed(str(error)) from error
+    finally:
+        process.terminate()
+        process.wait()
+    start = time.monotonic()
+    process, port = launch()
+    depth = 16000 // (4 if job.small else 1)
+    found["ready_ms"] = 1e3 * (time.monotonic() - start)
+    serving.Answer(port, serving.ids(depth, 900) + serving.ids(16, 8), 1).wait()
+    found["restart_ms"] = 1e3 * (time.monotonic() - start)
+    process.terminate()
+    process.wait()
+    cpu1 = resource.getrusage(resource.RUSAGE_CHILDREN)
+    own = cpu1.ru_utime + cpu1.ru_stime - cpu0.ru_utime - cpu0.ru_stime
+    wall = time.monotonic() - before
+    return found, max(0.0, busy() - busy0 - own) / wall / CORES
+
+
 class Peer:
     """One build of the peer, through peer_driver.cc."""
 
@@ -124,7 +180,7 @@ class Peer:
             self.env = {"PEER_BACKENDS": lib + "/ggml/backends0"}
 
     def does(self, job):
-        return job.kind != "server"
+        return job.kind not in ("server", "serve")
 
     def run(self, job, model):
         command = self.start + [model, "-t", str(self.threads), "-ctk",
@@ -158,7 +214,7 @@ class PeerServer:
         self.tools, self.threads = tools, threads
 
     def does(self, job):
-        return job.kind == "server"
+        return job.kind in ("server", "serve")
 
     def call(self, how, path, body=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.PORT,
@@ -170,12 +226,13 @@ class PeerServer:
         connection.close()
         return reply.status
 
-    def launch(self, job, model, folder):
+    def launch(self, job, model, folder, slots=1, context=0):
         process = subprocess.Popen(
             [os.path.join(self.tools, "peer"), "llama-server", "-m", model, "-t",
-             str(self.threads), "-c", str(job.depth + 256), "-np", "1", "-fa",
-             "on", "-ctk", job.peer_kv, "-ctv", job.peer_kv, "--host",
-             "127.0.0.1", "--port", str(self.PORT), "--slot-save-path", folder],
+             str(self.threads), "-c", str(context or job.depth + 256), "-np",
+             str(slots), "-fa", "on", "-ctk", job.peer_kv, "-ctv", job.peer_kv,
+             "--host", "127.0.0.1", "--port", str(self.PORT), "--slot-save-path",
+             folder],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while process.poll() is None:
             try:
@@ -193,7 +250,20 @@ class PeerServer:
         if status != 200:
             raise Failed(f"llama-server answered {status}")
 
+    def run_serve(self, job, model):
+        folder = tempfile.mkdtemp(prefix="hearth-peer-")
+        try:
+            # Its context is shared out among the slots.
+            return serve_figures(
+                lambda: (self.launch(job, model, folder, slots=8,
+                                     context=8 * (32768 if not job.small
+                                                  else 8192)), self.PORT), job)
+        finally:
+            shutil.rmtree(folder)
+
     def run(self, job, model):
+        if job.kind == "serve":
+            return self.run_serve(job, model)
         generator = random.Random(job.depth)
         prompt = [generator.randrange(1000, 30000) for _ in range(job.depth)]
         folder = tempfile.mkdtemp(prefix="hearth-peer-")

@@ -23,7 +23,9 @@ def summarise(row):
     row["better_build"] = build
     if build is None or not row["hearth"]:
         return row
-    ratios = [h / p for h, p in zip(row["hearth"], row["peer"][build])]
+    # Counts may be 0 on either side.
+    ratios = [h / p if p else float(h > 0)
+              for h, p in zip(row["hearth"], row["peer"][build])]
     row["ratio"] = {"median": statistics.median(ratios), "low": min(ratios),
                     "high": max(ratios), "pairs": len(ratios)}
     if row["target"]:

@@ -23,12 +23,13 @@ class Job:
     model: str
     kvs: tuple = ("fp16",)    # hearth's, a process each
     peer_kv: str = "f16"
-    kind: str = "speed"       # "start", or "server": against the peer's server
+    kind: str = "speed"       # "start"; "server", "serve": against its server
     prefill: int = 0
     decode: int = 0
     depth: int = 0
     more: int = 0             # a further prompt at the depth
     long: bool = False        # minutes, not seconds
+    small: bool = False       # a quarter of the depths
     rows: list = field(default_factory=list)
 
 
@@ -116,6 +117,36 @@ def start_job(model, n, kind="start"):
             lambda h: h["cold"], lambda p: p["cold"], higher=False)])
 
 
+def serve_job(model, small):
+    """The servers under the same load (section by section: comparing/serving.py)."""
+    shape, number = names(model)
+    d = 4 if small else 1
+    tag = f"{model}/quarter" if small else model
+
+    def row(name, key, title, unit, target=None, higher=False):
+        return Row(f"serve-{name}/{tag}", f"{title}, {shape} {number}", "serve",
+                   unit, lambda h: h[key], lambda p: p[key], target, higher)
+
+    return Job(f"serve/{tag}", model, kind="serve", long=not small, small=small, rows=[
+        *(row(f"decode-{n}", f"decode_{n}",
+              f"{n} answers together at {512 // d}", "tokens/s",
+              {1: 1.1, 2: 1.3, 4: 1.5, 8: 1.5}[n], higher=True)
+          for n in (1, 2, 4, 8)),
+        row("cold", "cold_ms", f"first token, {2048 // d} cold", "ms"),
+        row("turn", "turn_ttft_ms",
+            f"first token, 64 behind {16000 // d}, while {8192 // d} are read",
+            "ms", 0.1),
+        row("gap", "gap_ms", "longest silence of an answer then", "ms"),
+        row("health", "health_ms", "/health then, 99th percentile", "ms"),
+        row("again", "again_ms", f"first token, 16 behind {16000 // d}", "ms"),
+        row("twice", "computed_twice",
+            f"tokens computed twice, 8 conversations of {8000 // d} in turn",
+            "tokens"),
+        row("ready", "ready_ms", "start to ready", "ms"),
+        row("restart", "restart_ms",
+            f"restart to first token, 16 behind {16000 // d}", "ms")])
+
+
 def all_jobs():
     jobs = list(short_jobs())
     q8 = "q05b-q8_0"
@@ -131,5 +162,7 @@ def all_jobs():
         start_job("q05b-q4_0", 512),
         start_job("q05b-q4_0", 4096),
         start_job("q05b-q4_0", 4096, "server"),
+        serve_job(q8, small=False),
+        serve_job(q8, small=True),
     ]
     return jobs
