@@ -98,6 +98,29 @@ TEST(Families, ATemplateTellsWhichOneItIs) {
   }
 }
 
+// Templates that came as cases of their own.
+TEST(Families, NewerTemplatesTellWhichOneTheyAre) {
+  const std::string path =
+      HEARTH_SHARED "/models/chat-templates/hf-jinja-e2e.json";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no " << path;
+  const std::map<std::string, std::string> family_of = {
+      {"moonshotai/Kimi-K2-Thinking", "kimi-k2"},
+      {"zai-org/GLM-5.1", "glm"},
+      {"Qwen/Qwen3.5-4B", "qwen3-coder"}};
+  std::size_t n_seen = 0;
+  for (const OrderedJson& one : OrderedJson::parse(*ReadTextFile(path))) {
+    const auto expected = family_of.find(one["name"]);
+    if (expected == family_of.end()) continue;
+    ++n_seen;
+    const auto chat =
+        ChatTemplate::Parse(one["chat_template"], expected->first).value();
+    const FoundFamily found = FindFamily(chat, Options());
+    EXPECT_EQ(found.calls ? found.program->family : "", expected->second)
+        << expected->first << ": " << found.why_not;
+  }
+  EXPECT_EQ(n_seen, family_of.size());
+}
+
 struct Answer {
   std::string text, reasoning, arguments, shown;
   int n_calls = 0;
