@@ -37,6 +37,8 @@ struct CacheDir {
 
 Result<PromptList> CacheList(const CacheDir& dir);
 Result<PromptDetails> CacheShow(const CacheDir& dir, const std::string& name);
+// Fills in the previews that EngineOptions::cache_previews left beside them.
+void ReadPreviews(const CacheDir& dir, std::vector<PromptInfo>& prompts);
 // What the stored prompts have in common, and every block.
 Result<PromptTree> CacheTree(const CacheDir& dir);
 Result<StoreStats> CacheStats(const CacheDir& dir);

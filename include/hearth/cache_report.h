@@ -26,6 +26,7 @@ struct PromptInfo {
   std::int64_t created_ns = 0;
   std::int64_t last_use_ns = 0;
   bool pinned = false;
+  std::string preview = {};  // its beginning, where ReadPreviews found it
 };
 
 struct PromptList {

@@ -64,6 +64,12 @@ struct AnswerForm {
   int reasoning_tokens_max = -1;  // then its end marker; -1: no limit
 };
 
+struct AnswerConstraint {
+  MakeConstraint make = {};             // empty: the answer is free
+  std::vector<std::string> notes = {};  // what it is not held to
+  bool is_new = false;                  // it was compiled for this request
+};
+
 struct AnswerEvent {
   enum class Kind : std::uint8_t {
     kReasoning,      // text
@@ -110,11 +116,12 @@ class Dialogue {
   virtual Result<std::unique_ptr<AnswerReader>> Reader(
       const DialogueRequest& request, const AnswerForm& form,
       const RenderedPrompt& prompt) const = 0;
-  // Empty when the answer is free. `notes` names what is not held to.
-  // kUnsupported for a schema that cannot be held to where that is asked.
-  virtual Result<MakeConstraint> Constraint(
+  // What holds an answer to its form. The last few forms are kept: an agent
+  // sends the same tools with each turn. kUnsupported for a schema that cannot
+  // be held to where that is asked.
+  virtual Result<AnswerConstraint> Constraint(
       const DialogueRequest& request, const AnswerForm& form,
-      const RenderedPrompt& prompt, std::vector<std::string>& notes) const = 0;
+      const RenderedPrompt& prompt) const = 0;
 };
 
 }  // namespace hearth

@@ -21,12 +21,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "hearth/miss_kind.h"
 #include "hearth/options.h"
 #include "hearth/result.h"
 #include "hearth/sampling_defaults.h"
@@ -68,9 +70,10 @@ struct SyncReport {
   int reused_tokens = 0;    // not computed again
   std::string reuse_tier;   // "none", "memory", "disk", "file", "remote"
   std::string miss_reason;  // why not more; empty when all was reused
-  std::vector<std::string> warnings;  // damaged files set aside, ...
-  double lookup_ms = 0;               // finding, verifying and mapping
-  double prefill_ms = 0;              // computing what was not reused
+  MissKind miss_kind = MissKind::kNotStored;  // of a miss_reason
+  std::vector<std::string> warnings;          // damaged files set aside, ...
+  double lookup_ms = 0;                       // finding, verifying and mapping
+  double prefill_ms = 0;                      // computing what was not reused
 };
 
 // The natural logarithm of a token's probability.
@@ -132,9 +135,10 @@ struct KvMemory {
   std::uint64_t mapped_bytes = 0;  // shared with the page cache
 };
 
-// What is on its way to the prompt cache.
+// What is on its way to the prompt cache, and what came of it.
 struct SaveReport {
   std::uint64_t waiting_bytes = 0;  // of memory that saves keep
+  std::uint64_t n_written = 0;      // saves
   std::uint64_t n_lost = 0;         // saves that failed or were skipped
 };
 
@@ -204,6 +208,12 @@ class Generation {
   static constexpr int kGuessesAtWill = 1 << 30;
   virtual Result<std::span<const std::int32_t>> Next(
       int guesses_max = kGuessesAtWill) = 0;
+  // The first half of Next, for callers that have others to serve meanwhile:
+  // samples and emits, then has a draft model read so many tokens at most of
+  // what it must know before it can guess. How many it has still to read: 0
+  // when Next would compute a block or less, and without a draft model. Next
+  // does all of it when this was not called.
+  virtual Result<int> Prepare(int n_tokens_max) = 0;
   // Emits the text that was held back; the report. Called once.
   virtual GenerateReport Finish() = 0;
 };
@@ -347,6 +357,9 @@ class Engine {
   // can be mapped from the prompt cache not counted.
   bool CanHold(int n_tokens) const;
   SaveReport Saves() const;
+  // Bytes of files in the prompt cache directory, as its budget counts them;
+  // none without a directory.
+  std::optional<std::uint64_t> StoredBytes() const;
 
   // Without the concat reference, whose sessions have nothing in common.
   KvMemory MemoryInUse() const;

@@ -3,6 +3,7 @@
 #include <span>
 #include <utility>
 
+#include "base/json.h"
 #include "engine/engine_core.h"
 #include "hearth/cache.h"
 #include "store/admin/store_admin.h"
@@ -48,6 +49,19 @@ Result<PromptList> CacheList(const CacheDir& dir) {
 Result<PromptDetails> CacheShow(const CacheDir& dir, const std::string& name) {
   HEARTH_ASSIGN(const StoreAdmin admin, OpenAdmin(dir));
   return admin.Show(name);
+}
+
+void ReadPreviews(const CacheDir& dir, std::vector<PromptInfo>& prompts) {
+  const auto admin = OpenAdmin(dir);
+  if (!admin.ok()) return;
+  for (PromptInfo& prompt : prompts) {
+    const auto note = ParseJson(admin->Note(prompt.stem), "note");
+    if (!note.ok() || !note->is_object()) continue;
+    const auto preview = note->find("preview");
+    if (preview != note->end() && preview->is_string()) {
+      prompt.preview = preview->get<std::string>();
+    }
+  }
 }
 
 Result<PromptTree> CacheTree(const CacheDir& dir) {

@@ -121,7 +121,14 @@ bool Engine::CanHold(int n_tokens) const {
 SaveReport Engine::Saves() const {
   const PromptCache* cache = core_->prompt_cache.get();
   if (cache == nullptr) return {};
-  return {.waiting_bytes = cache->waiting_bytes(), .n_lost = cache->n_lost()};
+  return {.waiting_bytes = cache->waiting_bytes(),
+          .n_written = cache->n_done(),
+          .n_lost = cache->n_lost()};
+}
+
+std::optional<std::uint64_t> Engine::StoredBytes() const {
+  const PromptCache* cache = core_->prompt_cache.get();
+  return cache == nullptr ? std::nullopt : cache->stored_bytes();
 }
 
 KvMemory Engine::MemoryInUse() const {

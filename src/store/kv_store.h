@@ -20,6 +20,7 @@
 #include "base/bytes.h"
 #include "cache/block_chain.h"
 #include "cache/kv_spec.h"
+#include "hearth/miss_kind.h"
 #include "hearth/result.h"
 
 namespace hearth {
@@ -48,6 +49,7 @@ struct StoreMatch {
   // Why the match is not longer; empty when it goes to the prompt's end. One
   // line; names the file when a defect ended the match.
   std::string miss_reason;
+  MissKind miss_kind = MissKind::kNotStored;  // of a miss_reason
   // Files that were found damaged or foreign and set aside, one line each.
   std::vector<std::string> warnings;
 
@@ -141,6 +143,12 @@ class KvStore {
   virtual Result<void> SaveManifest(const BlockChain& prompt,
                                     const KvSpec& spec,
                                     const std::string& preview) = 0;
+
+  // Bytes that the store's files take, as its budget counts them: what somebody
+  // deleted by hand is noticed when room is made. None where nobody counts.
+  virtual std::optional<std::uint64_t> BytesInUse() const {
+    return std::nullopt;
+  }
 
   // Waits until what was saved is also where else it goes to, `seconds_max` at
   // most; an Error says what did not get there.

@@ -34,6 +34,7 @@ class EngineArgs {
 
   // Whether the user said how much memory KV may take.
   bool ram_budget_given() const { return ram_budget_.given(); }
+  bool seed_given() const { return sampling_.seed_given(); }
 
   // Refuses what would have no effect, then checks the names and fills
   // `engine`. `why_no_cache`: what forbids a prompt cache and guesses,

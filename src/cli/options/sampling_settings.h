@@ -34,6 +34,7 @@ class SamplingArgs {
   void Add(Command& command);
   // The model's own settings, and those that were given in their place.
   SamplingOptions Over(const SamplingDefaults& model) const;
+  bool seed_given() const { return seed_.has_value(); }
 
  private:
   struct Given {

@@ -41,13 +41,28 @@ Result<void> Finalize(ServeArgs& args) {
   return {};
 }
 
-// Half of what the machine has left, so that the KV of many conversations
-// cannot drive out the weights.
+// Weights are mapped: what the system calls available has them in it.
+std::uint64_t WeightBytes(const EngineOptions& options) {
+  std::uint64_t bytes = 0;
+  for (const std::string& path : {options.model_path, options.draft}) {
+    // Whoever cannot be read is refused, with the reason, when it is opened.
+    const auto info = InspectModel(path);
+    if (info.ok()) bytes += info->weight_bytes;
+  }
+  return bytes;
+}
+
+// Half of what the machine has left beside the weights, so that the KV of many
+// conversations cannot drive these out. What it has not, KV gets a little of:
+// 0 would be no limit.
 void ChooseRamBudget(ServeArgs& args) {
+  constexpr std::uint64_t kLeast = std::uint64_t{64} << 20;
   if (args.base.ram_budget_given()) return;
-  const std::uint64_t left = AvailableMemory();
-  if (left == 0) return;
-  args.base.engine.kv_ram_budget_bytes = left / 2;
+  const std::uint64_t available = AvailableMemory();
+  if (available == 0) return;
+  const std::uint64_t weights = WeightBytes(args.base.engine);
+  const std::uint64_t left = available > weights ? available - weights : 0;
+  args.base.engine.kv_ram_budget_bytes = std::max(left / 2, kLeast);
 }
 
 void TellStart(const ServeArgs& args, const serve::Server& server,
@@ -80,6 +95,7 @@ int Serve(ServeArgs& args) {
   if (const auto ready = Finalize(args); !ready.ok())
     return Fail(ready.error());
   ChooseRamBudget(args);
+  args.server.has_seed = args.base.seed_given();
   IgnoreBrokenPipes();
   auto server = serve::Server::Listen(
       args.server, [](const std::string& text) { Note(text); });

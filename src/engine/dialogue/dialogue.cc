@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/hash.h"
+#include "engine/dialogue/form_cache.h"
 #include "engine/dialogue/opened_template.h"
 #include "engine/dialogue/prompt_places.h"
 #include "engine/engine_core.h"
@@ -74,11 +76,18 @@ class DialogueImpl final : public Dialogue {
         core_->tokenizer, prompt.in_reasoning);
   }
 
-  Result<MakeConstraint> Constraint(
+  Result<AnswerConstraint> Constraint(
       const DialogueRequest& request, const AnswerForm& form,
-      const RenderedPrompt& prompt,
-      std::vector<std::string>& notes) const override {
+      const RenderedPrompt& prompt) const override {
     const OpenedTemplate& opened = TemplateFor(!request.tools_json.empty());
+    // A form lets an answer begin with a thought; here it may have had one.
+    const bool thought_over =
+        output::EndsBehindThought(*opened.family.program, prompt.text);
+    const int thought_max = thought_over ? 0 : form.reasoning_tokens_max;
+    const Digest name =
+        NameOfForm(request, form, prompt.in_reasoning, thought_max);
+    if (auto kept = forms_.Find(name)) return *std::move(kept);
+    AnswerConstraint made;
     HEARTH_ASSIGN(const output::ToolSet tools, ToolsOf(request, form));
     output::AnswerRules rules;
     rules.calls = !opened.family_name.empty();
@@ -95,17 +104,17 @@ class DialogueImpl final : public Dialogue {
     const bool free = (tools.tools().empty() || !rules.calls) &&
                       !rules.calls_required && rules.body == BodyForm::kText &&
                       form.reasoning_tokens_max < 0;
-    if (free) return MakeConstraint();
-    // A form lets an answer begin with a thought; here it has had one.
-    const bool thought_over =
-        output::EndsBehindThought(*opened.family.program, prompt.text);
-    return output::ConstrainAnswer(
-        {.program = opened.family.program,
-         .tokenizer = core_->tokenizer,
-         .trie = TrieOf(opened),
-         .in_thought = prompt.in_reasoning,
-         .reasoning_tokens_max = thought_over ? 0 : form.reasoning_tokens_max},
-        tools, rules, notes);
+    if (free) return made;
+    HEARTH_ASSIGN(made.make,
+                  output::ConstrainAnswer({.program = opened.family.program,
+                                           .tokenizer = core_->tokenizer,
+                                           .trie = TrieOf(opened),
+                                           .in_thought = prompt.in_reasoning,
+                                           .reasoning_tokens_max = thought_max},
+                                          tools, rules, made.notes));
+    forms_.Keep(name, made);
+    made.is_new = true;
+    return made;
   }
 
  private:
@@ -141,6 +150,26 @@ class DialogueImpl final : public Dialogue {
       kwargs[kPreserve] = true;
     }
     return kwargs;
+  }
+
+  // Of all that a constraint is compiled from.
+  static Digest NameOfForm(const DialogueRequest& request,
+                           const AnswerForm& form, bool in_thought,
+                           int thought_max) {
+    Sha256 name;
+    name.Field(request.tools_json)
+        .Field(static_cast<std::uint64_t>(form.tool_use))
+        .Field(static_cast<std::uint64_t>(form.allowed_tools.size()));
+    for (const std::string& tool : form.allowed_tools) name.Field(tool);
+    return name.Field(std::uint64_t{form.parallel_calls})
+        .Field(static_cast<std::uint64_t>(form.body))
+        .Field(form.body_grammar)
+        .Field(std::uint64_t{form.strict_tools})
+        .Field(std::uint64_t{in_thought})
+        .Field(static_cast<std::uint64_t>(thought_max + 1))
+        // Whether thoughts have an end makes a free answer one with a form.
+        .Field(std::uint64_t{form.reasoning_tokens_max >= 0})
+        .Finish();
   }
 
   // The tools that a call may name.
@@ -222,7 +251,8 @@ class DialogueImpl final : public Dialogue {
   std::shared_ptr<EngineCore> core_;
   OpenedTemplate plain_;
   std::optional<OpenedTemplate> with_tools_;  // none: the same
-  mutable std::mutex tries_mutex_;            // of what follows
+  mutable FormCache forms_;
+  mutable std::mutex tries_mutex_;  // of what follows
   mutable std::map<const OpenedTemplate*,
                    std::shared_ptr<const grammar::TokenTrie>>
       tries_;

@@ -171,14 +171,15 @@ TEST_F(DialogueOfASmallModel, AConstrainedAnswerIsTheCallThatWasAskedFor) {
                            .parallel_calls = false,
                            .reasoning_tokens_max = 3};
   const auto prompt = dialogue->Render(request).value();
-  std::vector<std::string> notes;
-  const auto make = dialogue->Constraint(request, form, prompt, notes);
-  ASSERT_TRUE(make.ok()) << make.error().message;
+  const auto held = dialogue->Constraint(request, form, prompt);
+  ASSERT_TRUE(held.ok()) << held.error().message;
+  EXPECT_TRUE(held->is_new);
+  EXPECT_FALSE(dialogue->Constraint(request, form, prompt)->is_new);
   auto session = engine_->NewSession().value();
   ASSERT_TRUE(session->Sync(prompt.ids, nullptr).ok());
   auto reader = dialogue->Reader(request, form, prompt).value();
   GenerateOptions options{.n_tokens_max = 400};
-  options.constraint = *make;
+  options.constraint = held->make;
   std::vector<AnswerEvent> events;
   const auto report = session->Generate(options, [&](const Token& token) {
     for (AnswerEvent& event : reader->Feed(token)) events.push_back(event);
@@ -209,8 +210,7 @@ TEST_F(DialogueOfASmallModel, ThoughtsThatAreOffAreNotBegunAgain) {
                            .body_grammar = R"({"enum": [1, 2]})"};
   const auto prompt = dialogue->Render(request).value();
   ASSERT_TRUE(prompt.text.ends_with("</think>\n\n")) << prompt.text;
-  std::vector<std::string> notes;
-  const auto make = dialogue->Constraint(request, form, prompt, notes).value();
+  const auto make = dialogue->Constraint(request, form, prompt).value().make;
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
     auto session = engine_->NewSession().value();
     ASSERT_TRUE(session->Sync(prompt.ids, nullptr).ok());

@@ -1,12 +1,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/stopwatch.h"
 #include "engine/draft/drafter.h"
 #include "engine/engine_core.h"
 #include "engine/session/session_core.h"
+#include "model/forward.h"
 
 namespace hearth {
 namespace {
+
+// Tokens that are read between two looks at whether somebody wants an end.
+constexpr int kReadStepTokens = 256;
 
 class DraftModel final : public Drafter {
  public:
@@ -36,6 +41,16 @@ class DraftModel final : public Drafter {
       if (static_cast<int>(drafts.size()) == n) return {};
       HEARTH_TRY(session_->Step({&drafts.back().id, 1}, LogitRows::kLast));
     }
+  }
+
+  Result<int> Read(std::span<const std::int32_t> tokens,
+                   int n_tokens_max) override {
+    HEARTH_ASSIGN(const auto visit, SessionCore::Visit::Enter(*session_));
+    if (!Knows(tokens) || static_cast<int>(tokens.size()) >
+                              session_->engine().kv.context_tokens()) {
+      return 0;
+    }
+    return ReadSome(tokens, n_tokens_max);
   }
 
   Result<std::unique_ptr<Drafter>> Fork() override {
@@ -70,25 +85,80 @@ class DraftModel final : public Drafter {
                        [n](std::int32_t id) { return id < n; });
   }
 
-  // The target's history becomes this one. The prompt cache is asked only when
-  // more than a block is missing.
+  // Tokens that the target's history has and this one lacks. The newest has
+  // just been sampled, and is never there.
+  int Lacks(std::span<const std::int32_t> tokens) const {
+    const auto n_tokens = static_cast<int>(tokens.size());
+    return n_tokens -
+           std::min(session_->history().CommonWith(tokens), n_tokens - 1);
+  }
+
+  // A step of it. The prompt cache is asked only when more than a block is
+  // missing, and once: what was read since is on the way.
+  Result<int> ReadSome(std::span<const std::int32_t> tokens, int n_tokens_max) {
+    const int block = session_->engine().kv.spec().block_tokens;
+    int lacks = Lacks(tokens);
+    if (lacks <= block) return 0;
+    const History& history = session_->history();
+    const auto n_tokens = static_cast<int>(tokens.size());
+    if (!reading_ || history.n_tokens() != n_tokens - lacks) {
+      HEARTH_ASSIGN(const SyncReport found, session_->Find(tokens));
+      reading_ = true;
+      read_tokens_ = 0;
+      read_ms_ = 0;
+      lacks = n_tokens - found.reused_tokens;
+    }
+    // All but the newest, which is computed with the first guess.
+    const int n = std::min({lacks - 1, n_tokens_max, Forward::kStepTokensMax});
+    if (n > 0) {
+      const Stopwatch clock;
+      HEARTH_TRY(session_->Reserve(n_tokens, Relief::kWait));
+      HEARTH_TRY(session_->Step(
+          tokens.subspan(static_cast<std::size_t>(n_tokens - lacks),
+                         static_cast<std::size_t>(n)),
+          LogitRows::kNone));
+      if (n == lacks - 1) session_->history().kv().KeepState();
+      read_tokens_ += n;
+      read_ms_ += clock.ms();
+      lacks -= n;
+    }
+    n_verified_ = history.n_tokens();
+    // Between two steps its memory may go to others, who have waited longer.
+    session_->Rest();
+    return lacks <= block ? 0 : lacks - 1;
+  }
+
+  // The target's history becomes this one.
   Result<void> Follow(const DraftRequest& request) {
     const auto n_tokens = static_cast<int>(request.tokens.size());
-    const int n_common =
-        std::min(session_->history().CommonWith(request.tokens), n_tokens - 1);
-    if (n_tokens - n_common > session_->engine().kv.spec().block_tokens) {
-      HEARTH_TRY(session_->Sync(request.tokens, request.progress));
+    while (true) {
+      HEARTH_ASSIGN(const int left, ReadSome(request.tokens, kReadStepTokens));
+      if (left == 0) break;
+      if (request.progress && !request.progress(n_tokens - left, n_tokens)) {
+        session_->Persist();
+        return {Code::kCancelled, "the draft model's prefill was stopped"};
+      }
+    }
+    const int n_common = n_tokens - Lacks(request.tokens);
+    if (!reading_ || session_->history().n_tokens() != n_common) {
+      reading_ = false;
+      HEARTH_TRY(session_->Rewind(n_common));
+    }
+    HEARTH_TRY(session_->Prefill(request.tokens, nullptr));
+    if (std::exchange(reading_, false)) {
+      session_->NoteRead(read_tokens_, read_ms_);
       session_->saves().SavePrompt(session_->history());
       session_->Rest();
-      return {};
     }
-    HEARTH_TRY(session_->Rewind(n_common));
-    return session_->Prefill(request.tokens, nullptr);
+    return {};
   }
 
   std::shared_ptr<SessionCore> session_;
   std::int32_t n_vocab_;
-  int n_verified_ = 0;  // leading tokens of the session that are history
+  int n_verified_ = 0;    // leading tokens of the session that are history
+  bool reading_ = false;  // a history that it lagged behind, until it guesses
+  int read_tokens_ = 0;   // of it: computed, which took
+  double read_ms_ = 0;
 };
 
 class DraftModelSource final : public DraftSource {

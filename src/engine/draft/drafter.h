@@ -39,6 +39,10 @@ class Drafter {
  public:
   virtual ~Drafter() = default;
 
+  // Reads so many tokens at most of a history that it lags behind: the number
+  // left. 0: no more than a block, which Propose reads by itself, as it does
+  // with all of it when this was not called.
+  virtual Result<int> Read(std::span<const std::int32_t>, int) { return 0; }
   // Appends up to n_tokens_max guesses for what follows `tokens`. kCancelled
   // when request.progress said so.
   virtual Result<void> Propose(const DraftRequest& request,

@@ -74,6 +74,16 @@ void DraftLength::Report(int n_drafted, int n_accepted) {
   }
 }
 
+Result<int> Speculation::Read(std::int32_t id, int n_tokens_max, int n_room,
+                              History& history, const Emitter& emitter) {
+  const int n = std::min(
+      {emitter.n_left() - 1, n_room - 1, TokensToRewind(history.kv())});
+  if (n <= 0 || length_.pauses()) return 0;
+  return history.With(id, [&](std::span<const std::int32_t> tokens) {
+    return drafter_->Read(tokens, n_tokens_max);
+  });
+}
+
 Result<std::span<const std::int32_t>> Speculation::Propose(
     std::int32_t id, int n_guesses_max, int n_room, History& history,
     const Session::Progress& on_draft_prefill, Emitter& emitter) {

@@ -23,6 +23,7 @@ class DraftLength {
   explicit DraftLength(int n_max);
   // For the next step; 0: do not guess.
   int Next();
+  bool pauses() const { return n_pause_ > 0; }
   void Report(int n_drafted, int n_accepted);
 
  private:
@@ -40,6 +41,12 @@ class Speculation {
         length_(n_tokens_max) {}
 
   Drafter& drafter() { return *drafter_; }
+
+  // Before Propose, where others wait for the time: has the drafter read so
+  // many tokens at most of a history that it lags behind. How many are left; 0
+  // too when no guess will be asked for.
+  Result<int> Read(std::int32_t id, int n_tokens_max, int n_room,
+                   History& history, const Emitter& emitter);
 
   // The tokens of the next step, whose logits are all wanted: `id`, which was
   // sampled after `history`, and guesses for what follows it. `n_room`: how

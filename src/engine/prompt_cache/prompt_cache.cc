@@ -138,15 +138,15 @@ std::optional<LoadChoice::Prediction> PromptCache::Predict(const KvSpec& spec,
       n_tokens, spec.bytes_per_token() * static_cast<std::uint64_t>(n_tokens));
 }
 
-std::optional<std::string> PromptCache::Decline(const KvSpec& spec,
-                                                const BlockChain& prompt,
-                                                int n_have) {
+std::optional<PromptCache::Declined> PromptCache::Decline(
+    const KvSpec& spec, const BlockChain& prompt, int n_have) {
   const auto n_tokens = static_cast<int>(prompt.tokens().size());
   if (!has_remote_ && n_have >= spec.block_tokens &&
       store_->CountStored(prompt) <= n_have &&
       store_->CountStored(prompt, HeldBlocks(spec, n_have)) <= n_have) {
-    return "tokens " + std::to_string(n_have) + ".." +
-           std::to_string(n_tokens - 1) + " are not stored";
+    return Declined{"tokens " + std::to_string(n_have) + ".." +
+                        std::to_string(n_tokens - 1) + " are not stored",
+                    MissKind::kNotStored};
   }
   if (always_load_) return std::nullopt;
   // Both grow with the tokens: when loading pays for all, it pays for a part.
@@ -156,8 +156,9 @@ std::optional<std::string> PromptCache::Decline(const KvSpec& spec,
   const auto prediction = Predict(spec, n_stored);
   if (prediction->load_pays()) return std::nullopt;
   Note([](LoadChoice& choice) { choice.NoteDeclined(); });
-  return "stored, but " + Describe(n_stored, *prediction) +
-         "; they can be loaded always";
+  return Declined{"stored, but " + Describe(n_stored, *prediction) +
+                      "; they can be loaded always",
+                  MissKind::kSlower};
 }
 
 // What the caller has may reach over a block that was evicted, to others that
@@ -182,8 +183,9 @@ StoreMatch PromptCache::Lookup(const std::string& key_space, const KvSpec& spec,
   StoreMatch match;
   if (store_ != nullptr) {
     const BlockChain prompt(IdentityIn(key_space), tokens, spec.block_tokens);
-    if (auto reason = Decline(spec, prompt, n_have); reason.has_value()) {
-      match.miss_reason = *std::move(reason);
+    if (auto declined = Decline(spec, prompt, n_have); declined.has_value()) {
+      match.miss_reason = std::move(declined->reason);
+      match.miss_kind = declined->kind;
     } else {
       const auto start = std::chrono::steady_clock::now();
       try {
@@ -191,6 +193,7 @@ StoreMatch PromptCache::Lookup(const std::string& key_space, const KvSpec& spec,
       } catch (const std::bad_alloc&) {
         match = {};
         match.miss_reason = "no memory to load what is stored";
+        match.miss_kind = MissKind::kNoMemory;
         match.warnings.push_back(match.miss_reason);
       }
       const std::chrono::duration<double, std::milli> took =
@@ -203,6 +206,7 @@ StoreMatch PromptCache::Lookup(const std::string& key_space, const KvSpec& spec,
     }
   } else {
     match.miss_reason = open_error_;
+    match.miss_kind = MissKind::kDefect;
     match.warnings.push_back(open_error_);
   }
   const auto error = queue_->TakeError();

@@ -100,6 +100,10 @@ class PromptCache {
   std::uint64_t n_lost() const;
   // Saves that were written so far.
   std::uint64_t n_done() const { return queue_->stats().n_done; }
+  // Bytes of files in the directory; none without one.
+  std::optional<std::uint64_t> stored_bytes() const {
+    return store_ == nullptr ? std::nullopt : store_->BytesInUse();
+  }
   // Memory that waiting saves keep.
   std::uint64_t waiting_bytes() const {
     return queue_->stats().bytes_in_flight;
@@ -117,8 +121,12 @@ class PromptCache {
   // Entries of different key spaces have nothing in common.
   KvIdentity IdentityIn(const std::string& key_space) const;
   // Why nothing is to be loaded; nothing when something is.
-  std::optional<std::string> Decline(const KvSpec& spec,
-                                     const BlockChain& prompt, int n_have);
+  struct Declined {
+    std::string reason;
+    MissKind kind;
+  };
+  std::optional<Declined> Decline(const KvSpec& spec, const BlockChain& prompt,
+                                  int n_have);
   // Changes what is known of this machine's speeds, and keeps it.
   template <typename F>
   void Note(const F& change);

@@ -38,7 +38,19 @@ GenerationImpl::~GenerationImpl() {
   if (visit.ok()) session_->Rest();
 }
 
-Result<std::optional<std::int32_t>> GenerationImpl::Take() {
+Result<void> GenerationImpl::Take() {
+  if (taken_) return {};
+  HEARTH_ASSIGN(sampled_, Sampled());
+  taken_ = true;
+  return {};
+}
+
+int GenerationImpl::n_room() const {
+  return session_->engine().kv.context_tokens() -
+         session_->history().n_tokens();
+}
+
+Result<std::optional<std::int32_t>> GenerationImpl::Sampled() {
   History& history = session_->history();
   if (n_proposed_ == 0) {
     if (emitter_.n_left() <= 0) {
@@ -65,9 +77,7 @@ Result<std::optional<std::int32_t>> GenerationImpl::Take() {
 Result<std::span<const std::int32_t>> GenerationImpl::Propose(std::int32_t id,
                                                               int guesses_max) {
   newest_ = id;
-  const int n_room =
-      session_->engine().kv.context_tokens() - session_->history().n_tokens();
-  if (n_room <= 0) {
+  if (n_room() <= 0) {
     emitter_.StopForContext();
     return std::span<const std::int32_t>();
   }
@@ -75,7 +85,7 @@ Result<std::span<const std::int32_t>> GenerationImpl::Propose(std::int32_t id,
     return std::span<const std::int32_t>(&newest_, 1);
   }
   auto tokens = session_->speculation()->Propose(
-      id, emitter_.options().speculate ? guesses_max : 0, n_room,
+      id, emitter_.options().speculate ? guesses_max : 0, n_room(),
       session_->history(), on_draft_prefill_, emitter_);
   if (!tokens.ok() && tokens.error().code == Code::kCancelled) {
     emitter_.StopForCaller();
@@ -87,15 +97,28 @@ Result<std::span<const std::int32_t>> GenerationImpl::Propose(std::int32_t id,
 Result<std::span<const std::int32_t>> GenerationImpl::Next(int guesses_max) {
   if (over_) return std::span<const std::int32_t>();
   HEARTH_ASSIGN(const auto visit, SessionCore::Visit::Enter(*session_));
-  HEARTH_ASSIGN(const auto id, Take());
+  HEARTH_TRY(Take());
   std::span<const std::int32_t> tokens;
-  if (id.has_value()) {
-    HEARTH_ASSIGN(tokens, Propose(*id, guesses_max));
+  if (sampled_.has_value()) {
+    HEARTH_ASSIGN(tokens, Propose(*sampled_, guesses_max));
   }
+  taken_ = false;
   over_ = tokens.empty();
   n_proposed_ = tokens.size();
   n_expected_ = session_->history().n_tokens() + static_cast<int>(n_proposed_);
   return tokens;
+}
+
+Result<int> GenerationImpl::Prepare(int n_tokens_max) {
+  if (over_) return 0;
+  HEARTH_ASSIGN(const auto visit, SessionCore::Visit::Enter(*session_));
+  HEARTH_TRY(Take());
+  if (!sampled_.has_value() || session_->speculation() == nullptr ||
+      !emitter_.options().speculate) {
+    return 0;
+  }
+  return session_->speculation()->Read(*sampled_, n_tokens_max, n_room(),
+                                       session_->history(), emitter_);
 }
 
 GenerateReport GenerationImpl::Finish() {

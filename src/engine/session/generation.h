@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "engine/session/emitter.h"
 #include "engine/session/session_core.h"
@@ -20,6 +21,7 @@ class GenerationImpl final : public Generation {
   ~GenerationImpl() override;
 
   Result<std::span<const std::int32_t>> Next(int guesses_max) override;
+  Result<int> Prepare(int n_tokens_max) override;
   GenerateReport Finish() override;
 
  private:
@@ -28,15 +30,19 @@ class GenerationImpl final : public Generation {
                  const Session::OnToken& on_token,
                  const Session::Progress& on_draft_prefill,
                  std::unique_ptr<TokenConstraint> constraint);
-  // Emits what the step after the last Next gave.
-  Result<std::optional<std::int32_t>> Take();
+  // Emits what the step after the last Next gave, once.
+  Result<void> Take();
+  Result<std::optional<std::int32_t>> Sampled();
+  int n_room() const;
   Result<std::span<const std::int32_t>> Propose(std::int32_t id,
                                                 int guesses_max);
 
   const std::shared_ptr<SessionCore> session_;
   const Session::Progress on_draft_prefill_;
   Emitter emitter_;
-  std::int32_t newest_ = -1;    // sampled, not appended
+  bool taken_ = false;                   // since the last Next; then:
+  std::optional<std::int32_t> sampled_;  // none: the answer is over
+  std::int32_t newest_ = -1;             // sampled, not appended
   std::size_t n_proposed_ = 0;  // tokens that Next gave; 0: not called yet
   int n_expected_ = 0;          // the history's tokens after their step
   bool over_ = false;

@@ -113,6 +113,7 @@ Result<SyncReport> SessionCore::Attach(std::span<const std::int32_t> tokens,
   report.reuse_tier = "none";
   report.lookup_ms = found.lookup_ms;
   report.miss_reason = std::move(found.match.miss_reason);
+  report.miss_kind = found.match.miss_kind;
   report.warnings = std::move(found.match.warnings);
   const int n_common = history_.CommonWith(tokens);
   int n_have = history_.RewindableTo(n_common);
@@ -128,6 +129,7 @@ Result<SyncReport> SessionCore::Attach(std::span<const std::int32_t> tokens,
           "the model carries a state from token to token; the session knows it "
           "at token " +
           std::to_string(n_have) + ", and the prompt cache keeps none";
+      report.miss_kind = MissKind::kState;
     }
   } else if (std::max(n_found, Held(tokens)) > n_have) {
     const Stopwatch clock;
@@ -158,8 +160,7 @@ Result<SyncReport> SessionCore::Attach(std::span<const std::int32_t> tokens,
   return report;
 }
 
-Result<SyncReport> SessionCore::Sync(std::span<const std::int32_t> tokens,
-                                     const Session::Progress& progress) {
+Result<SyncReport> SessionCore::Find(std::span<const std::int32_t> tokens) {
   HEARTH_TRY(CheckPrompt(tokens));
   FoundPrefix found;
   const int n_have = Held(tokens);
@@ -168,7 +169,17 @@ Result<SyncReport> SessionCore::Sync(std::span<const std::int32_t> tokens,
     found = FindPrefix(*cache, saves_.key_space(), engine_->kv.spec(), tokens,
                        n_have);
   }
-  HEARTH_ASSIGN(SyncReport report, Attach(tokens, std::move(found)));
+  return Attach(tokens, std::move(found));
+}
+
+void SessionCore::NoteRead(int n_tokens, double ms) {
+  if (engine_->prompt_cache == nullptr) return;
+  engine_->prompt_cache->NotePrefill(n_tokens, ms);
+}
+
+Result<SyncReport> SessionCore::Sync(std::span<const std::int32_t> tokens,
+                                     const Session::Progress& progress) {
+  HEARTH_ASSIGN(SyncReport report, Find(tokens));
   const Stopwatch clock;
   const auto done = Prefill(tokens, progress);
   if (!done.ok()) {
@@ -177,10 +188,7 @@ Result<SyncReport> SessionCore::Sync(std::span<const std::int32_t> tokens,
     return done.error();
   }
   report.prefill_ms = clock.ms();
-  if (cache != nullptr) {
-    cache->NotePrefill(report.prompt_tokens - report.reused_tokens,
-                       report.prefill_ms);
-  }
+  NoteRead(report.prompt_tokens - report.reused_tokens, report.prefill_ms);
   return report;
 }
 

@@ -69,8 +69,13 @@ class SessionCore final : private KvHolder {
   // history or `found` has.
   Result<SyncReport> Attach(std::span<const std::int32_t> tokens,
                             FoundPrefix found);
+  // The same with what the prompt cache has: its directory is looked into.
+  Result<SyncReport> Find(std::span<const std::int32_t> tokens);
+  // Find, and Prefill.
   Result<SyncReport> Sync(std::span<const std::int32_t> tokens,
                           const Session::Progress& progress);
+  // Computing so many tokens took `ms`: what loading is compared with.
+  void NoteRead(int n_tokens, double ms);
   // Computes what the history lacks of `tokens`, which begin with it.
   Result<void> Prefill(std::span<const std::int32_t> tokens,
                        const Session::Progress& progress);

@@ -88,8 +88,8 @@ std::optional<WireError> Gate::Check(const HttpRequest& request) const {
   const std::string* host = request.Find("host");
   if (host != nullptr && !HostFits(*host)) {
     return refusal(
-        "this server does not go by the name in Host; start it with "
-        "--allow-host NAME if it should");
+        "this server does not go by the name in Host; whoever starts it can "
+        "allow that name");
   }
   const std::string* origin = request.Find("origin");
   const bool allowed = !ForeignOrigin(request).empty();
@@ -97,14 +97,14 @@ std::optional<WireError> Gate::Check(const HttpRequest& request) const {
       origin != nullptr && host != nullptr && *origin == "http://" + *host;
   if (origin != nullptr && !own && !allowed) {
     return refusal(
-        "web pages of other sites may not ask this server; start it with "
-        "--allow-origin ORIGIN if this one should");
+        "web pages of other sites may not ask this server; whoever starts it "
+        "can allow this page's origin");
   }
   const std::string_view site = request.Header("sec-fetch-site");
   if (!site.empty() && site != "same-origin" && site != "none" && !allowed) {
     return refusal(
         "a web page of another site sent this; open the server's address "
-        "itself, or start it with --allow-origin ORIGIN");
+        "itself, or have whoever starts it allow that page's origin");
   }
   // A browser asks beforehand, and never with a key.
   if (request.method == "OPTIONS" && allowed) return std::nullopt;

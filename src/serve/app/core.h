@@ -31,6 +31,7 @@ struct Core {
   std::unique_ptr<RequestLog> log;  // null: none is kept
   ServedModel served;
   SamplingOptions sampling;  // where a request says nothing
+  bool has_seed = false;     // its seed counts, too; else each has a new one
   bool strict_model = false;
   std::string chat_template;  // its text; empty: none, or not the model's own
   SchedulerOptions scheduling;

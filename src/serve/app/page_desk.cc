@@ -1,8 +1,5 @@
 #include "serve/app/page_desk.h"
 
-#include <filesystem>
-#include <string>
-#include <system_error>
 #include <utility>
 
 #include "serve/app/core.h"
@@ -13,29 +10,6 @@ namespace {
 // The store is looked at soon after something may have been saved, and now and
 // then for what other programs do to it.
 constexpr double kSoonMs = 1000, kNowAndThenMs = 10'000;
-
-struct Files {
-  std::uint64_t count = 0, bytes = 0;
-};
-
-// Other programs write and delete here meanwhile: what cannot be looked at is
-// left out.
-Files FilesBelow(const std::string& directory) {
-  namespace fs = std::filesystem;
-  Files files;
-  std::error_code error;
-  for (auto at = fs::recursive_directory_iterator(directory, error);
-       !error && at != fs::recursive_directory_iterator();
-       at.increment(error)) {
-    std::error_code gone;
-    if (!at->is_regular_file(gone) || gone) continue;
-    const std::uintmax_t bytes = at->file_size(gone);
-    if (gone) continue;
-    ++files.count;
-    files.bytes += bytes;
-  }
-  return files;
-}
 
 }  // namespace
 
@@ -77,14 +51,15 @@ void PageDesk::MeasureStore(std::uint64_t jobs_ended) {
   const bool due = !measured_ || waited >= kNowAndThenMs ||
                    (jobs_ended != jobs_ended_ && waited >= kSoonMs);
   if (!due) return;
-  const Files files = FilesBelow(core_.engine->options().prompt_cache_dir);
+  const std::uint64_t bytes = core_.engine->StoredBytes().value_or(0);
+  const SaveReport saves = core_.engine->Saves();
   // What is still being written is seen by the next look.
-  if (core_.engine->Saves().waiting_bytes == 0) jobs_ended_ = jobs_ended;
+  if (saves.waiting_bytes == 0) jobs_ended_ = jobs_ended;
   since_measured_ = Stopwatch();
   measured_ = true;
-  if (files.bytes != disk_used_ || files.count != disk_files_) ++disk_changes_;
-  disk_used_ = files.bytes;
-  disk_files_ = files.count;
+  if (bytes != disk_used_ || saves.n_written != saves_) ++disk_changes_;
+  disk_used_ = bytes;
+  saves_ = saves.n_written;
 }
 
 }  // namespace hearth::serve

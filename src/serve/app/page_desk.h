@@ -38,7 +38,7 @@ class PageDesk {
   PageFeed feed_;
   std::atomic<std::uint64_t> asked_changes_{0};
   // Of the store, as it was when it was last looked at. One look at a time.
-  std::uint64_t disk_used_ = 0, disk_files_ = 0, disk_changes_ = 0;
+  std::uint64_t disk_used_ = 0, saves_ = 0, disk_changes_ = 0;
   std::uint64_t jobs_ended_ = 0;
   bool measured_ = false;
   Stopwatch since_measured_;

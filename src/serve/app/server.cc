@@ -104,6 +104,7 @@ Result<void> RunningServer::Serve(std::unique_ptr<Engine> engine,
   core_.served.short_call_ids = format.starts_with("mistral");
   core_.metrics = Metrics::Make(format);
   core_.sampling = sampling;
+  core_.has_seed = options_.has_seed;
   core_.strict_model = options_.strict_model;
   core_.scheduling = options_.scheduling;
   core_.engine = std::move(engine);

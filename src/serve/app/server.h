@@ -31,6 +31,7 @@ struct ServerOptions {
   SchedulerOptions scheduling = {};
   std::string model_name = {};  // empty: by the model's file
   bool strict_model = false;
+  bool has_seed = false;  // every request without a seed has that of Serve
   bool journal = true;
   std::string tool_format = {};    // how calls are written; empty: found
   std::string template_path = {};  // empty: the model's own

@@ -23,6 +23,12 @@ const Histogram::BucketBoundaries kWaits = {0.001, 0.003, 0.01, 0.03, 0.1, 0.3,
 const Histogram::BucketBoundaries kGaps = {0.003, 0.01, 0.02, 0.05, 0.1,
                                            0.2,   0.35, 0.5,  1,    3};
 
+// Of work on one core for one token or one request.
+const Histogram::BucketBoundaries kMasks = {1e-6, 1e-5, 3e-5, 1e-4, 3e-4,
+                                            1e-3, 2e-3, 5e-3, 0.02, 0.1};
+const Histogram::BucketBoundaries kCompiles = {3e-4, 1e-3, 3e-3, 5e-3, 0.01,
+                                               0.03, 0.05, 0.1,  0.3,  1};
+
 class PrometheusMetrics final : public Metrics {
  public:
   explicit PrometheusMetrics(std::string family) : family_(std::move(family)) {}
@@ -30,6 +36,8 @@ class PrometheusMetrics final : public Metrics {
   void Count(const RequestFigures& r) override;
   void TokenGap(double ms) override { gaps_.Observe(ms / 1000); }
   void StreamPaused() override { paused_.Increment(); }
+  void Mask(double ms) override { masks_.Observe(ms / 1000); }
+  void Compiled(double ms) override { compiles_.Observe(ms / 1000); }
   std::string Text(const ServerGauges& now) override;
 
  private:
@@ -69,6 +77,14 @@ class PrometheusMetrics final : public Metrics {
   Histogram& gaps_ = Histograms("hearth_token_gap_seconds",
                                 "Time between two tokens of an answer")
                          .Add({}, kGaps);
+  Histogram& masks_ =
+      Histograms("hearth_mask_seconds",
+                 "Time to find which tokens an answer's form lets come next")
+          .Add({}, kMasks);
+  Histogram& compiles_ =
+      Histograms("hearth_form_compile_seconds",
+                 "Time to make an automaton of tools and schemas")
+          .Add({}, kCompiles);
   prometheus::Counter& paused_ =
       Counter("hearth_stream_paused_total", "Answers that nobody read");
   Mutex mutex_;
@@ -96,8 +112,9 @@ void PrometheusMetrics::Count(const RequestFigures& r) {
                           "Prompt tokens, by where their KV came from");
   prompt.Add({{"from", "computed"}}).Increment(r.prompt - r.reused);
   if (r.reused > 0) prompt.Add({{"from", r.tier}}).Increment(r.reused);
-  if (!r.miss.empty()) {
-    Counter("hearth_miss_total", "Prompts of which not all was reused")
+  if (r.missed) {
+    Counters("hearth_miss_total", "Prompts of which not all was reused")
+        .Add({{"reason", std::string(NameOf(r.miss_kind))}})
         .Increment();
   }
   Counter("hearth_completion_tokens_total", "Tokens of answers")
@@ -134,10 +151,13 @@ std::string PrometheusMetrics::Text(const ServerGauges& now) {
   Set("hearth_kv_bytes", kv, d(now.kv_mapped_bytes), {{"kind", "mapped"}});
   Set("hearth_kv_budget_bytes", "What anonymous KV may take; 0: no limit",
       d(now.kv_budget_bytes));
+  Set("hearth_store_bytes", "Bytes of the store's files", d(now.store_bytes));
   Set("hearth_store_budget_bytes", "What the store may take; 0: no limit",
       d(now.store_budget_bytes));
   Set("hearth_save_queue_bytes", "Bytes on their way to the store",
       d(now.save_queue_bytes));
+  Raise("hearth_saves_lost_total", "Saves that failed or were given up",
+        now.saves_lost);
   const char* passes = "Forward steps";
   Raise("hearth_passes_total", passes, now.passes - now.mixed_passes,
         {{"kind", "decode"}});
@@ -160,6 +180,24 @@ std::string PrometheusMetrics::Text(const ServerGauges& now) {
 }
 
 }  // namespace
+
+std::string_view NameOf(MissKind kind) {
+  switch (kind) {
+    case MissKind::kNotStored:
+      return "not_stored";
+    case MissKind::kDefect:
+      return "defect";
+    case MissKind::kIncompatible:
+      return "incompatible";
+    case MissKind::kSlower:
+      return "slower";
+    case MissKind::kNoMemory:
+      return "no_memory";
+    case MissKind::kState:
+      return "state";
+  }
+  return "not_stored";
+}
 
 std::unique_ptr<Metrics> Metrics::Make(const std::string& tool_format) {
   return std::make_unique<PrometheusMetrics>(tool_format);

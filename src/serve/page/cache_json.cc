@@ -17,16 +17,18 @@ std::string Line(const Json& json) {
 std::int64_t Ms(std::int64_t ns) { return ns / 1'000'000; }
 
 Json ToJson(const PromptInfo& p, int node) {
-  return {{"name", p.stem},
-          {"model", p.model_name},
-          {"tokens", p.n_tokens},
-          {"usable", p.n_tokens_usable},
-          {"bytes", p.bytes},
-          {"bytes_shared", p.bytes_shared},
-          {"created_ms", Ms(p.created_ns)},
-          {"last_use_ms", Ms(p.last_use_ns)},
-          {"pinned", p.pinned},
-          {"node", node}};
+  Json json = {{"name", p.stem},
+               {"model", p.model_name},
+               {"tokens", p.n_tokens},
+               {"usable", p.n_tokens_usable},
+               {"bytes", p.bytes},
+               {"bytes_shared", p.bytes_shared},
+               {"created_ms", Ms(p.created_ns)},
+               {"last_use_ms", Ms(p.last_use_ns)},
+               {"pinned", p.pinned},
+               {"node", node}};
+  if (!p.preview.empty()) json["preview"] = p.preview;
+  return json;
 }
 
 Json ToJson(const PromptTreeNode& n) {

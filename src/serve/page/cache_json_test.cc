@@ -44,6 +44,15 @@ TEST(CacheJson, ATreeHasItsPromptsNodesAndBlocksInColumns) {
   EXPECT_EQ(json["blocks"]["left_out"], 0);
 }
 
+TEST(CacheJson, TextIsThereOnlyWhereItWasKept) {
+  PromptTree tree = SomeTree();
+  EXPECT_FALSE(
+      Json::parse(CacheTreeJson(tree, 0))["prompts"][0].contains("preview"));
+  tree.prompts[0].preview = "Once upon";
+  EXPECT_EQ(Json::parse(CacheTreeJson(tree, 0))["prompts"][0]["preview"],
+            "Once upon");
+}
+
 TEST(CacheJson, WhatAPageCannotDrawIsCounted) {
   PromptTree tree;
   tree.blocks.resize(kPageBlocksMax + 5);

@@ -2,6 +2,7 @@
 #include "hearth/cache.h"
 #include "serve/app/page_desk.h"
 #include "serve/page/cache_json.h"
+#include "serve/routes/cache_change.h"
 #include "serve/routes/routes.h"
 #include "serve/turn/prepare.h"
 
@@ -24,7 +25,8 @@ HttpAnswer NoStore(const Call& call) {
   error.status = 404;
   error.type = "not_found_error";
   error.message =
-      "this server keeps no prompt cache directory (--prompt-cache-dir)";
+      "this server keeps no prompts: it was started without a directory for "
+      "them";
   return ErrorAnswer(Dialect::kChat, error, call.id);
 }
 
@@ -33,40 +35,37 @@ HttpAnswer Cache(Core& core, const Call& call) {
   if (core.engine->options().prompt_cache_dir.empty()) {
     return JsonText(CacheTreeJson(PromptTree{}, NowMs()));
   }
-  const auto tree = CacheTree(DirOf(core));
+  auto tree = CacheTree(DirOf(core));
   if (!tree.ok()) {
     return ErrorAnswer(Dialect::kChat, WireErrorOf(tree.error()), call.id);
+  }
+  // Text only where its owner wants it, and of nobody else.
+  if (core.engine->options().cache_previews && call.space.empty()) {
+    ReadPreviews(DirOf(core), tree->prompts);
   }
   return JsonText(CacheTreeJson(*tree, NowMs()));
 }
 
-// {"pin": name}, {"unpin": name} or {"evict": name}.
-Result<void> ChangeStore(const CacheDir& dir, const OrderedJson& body) {
-  if (body.size() != 1 || !body.begin()->is_string()) {
-    return {Code::kInvalidArgument,
-            "say one of {\"pin\": name}, {\"unpin\": name} and "
-            "{\"evict\": name}"};
-  }
-  const std::string& what = body.begin().key();
-  const auto name = body.begin()->get<std::string>();
-  if (what == "pin") {
-    HEARTH_TRY(CachePin(dir, name));
-  } else if (what == "unpin") {
-    HEARTH_TRY(CacheUnpin(dir, name));
-  } else if (what == "evict") {
-    HEARTH_TRY(CacheEvict(dir, name));
-  } else {
-    return {Code::kInvalidArgument,
-            "a store is changed by pin, unpin or evict"};
+Result<void> ChangeStore(const CacheDir& dir, const CacheChange& change) {
+  switch (change.kind) {
+    case CacheChange::Kind::kPin:
+      HEARTH_TRY(CachePin(dir, change.name));
+      break;
+    case CacheChange::Kind::kUnpin:
+      HEARTH_TRY(CacheUnpin(dir, change.name));
+      break;
+    case CacheChange::Kind::kEvict:
+      HEARTH_TRY(CacheEvict(dir, change.name));
+      break;
   }
   return {};
 }
 
 HttpAnswer Change(Core& core, const Call& call) {
   if (core.engine->options().prompt_cache_dir.empty()) return NoStore(call);
-  const auto body = BodyObject(call.http);
-  const auto changed =
-      body.ok() ? ChangeStore(DirOf(core), *body) : Result<void>(body.error());
+  const auto change = ParseCacheChange(call.http);
+  const auto changed = change.ok() ? ChangeStore(DirOf(core), *change)
+                                   : Result<void>(change.error());
   if (!changed.ok()) {
     return ErrorAnswer(Dialect::kChat, WireErrorOf(changed.error()), call.id);
   }

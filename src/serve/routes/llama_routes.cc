@@ -95,7 +95,10 @@ HttpAnswer MetricsText(Core& core, const Call&) {
   now.kv_mapped_bytes = memory.mapped_bytes;
   now.kv_budget_bytes = core.engine->options().kv_ram_budget_bytes;
   now.store_budget_bytes = core.engine->options().cache_disk_budget_bytes;
-  now.save_queue_bytes = core.engine->Saves().waiting_bytes;
+  const SaveReport saves = core.engine->Saves();
+  now.save_queue_bytes = saves.waiting_bytes;
+  now.saves_lost = saves.n_lost;
+  now.store_bytes = core.engine->StoredBytes().value_or(0);
   HttpAnswer answer;
   answer.content_type = "text/plain; version=0.0.4; charset=utf-8";
   answer.body = core.metrics->Text(now);

@@ -89,6 +89,8 @@ class Driver {
   void BeginAnswers(Branch& branch);
   void BeginAnswer(Branch& branch);
   void Advance(Branch& branch);
+  Branch* Reader() const;
+  bool Read(Branch& branch, int n_tokens, bool others_decode);
 
   // driver_memory.cc: who gets memory, and who gives way.
   bool Reserve(Branch& branch, int n_tokens);
@@ -113,6 +115,8 @@ class Driver {
   std::uint64_t n_freed_ = 0;   // times that memory may have become free
   double short_last_ = -1e300;  // when memory was missing last
   double persist_ms_ = 0;       // when unsaved ones were last tried
+  std::uint64_t reader_ = 0;    // age of the one that reads; 0: nobody
+  bool read_last_ = false;      // in the place of prompts
   bool moved_ = false;          // somebody ended or gave way in this Step
   SchedulerView counts_;
 };

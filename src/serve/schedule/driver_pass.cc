@@ -13,8 +13,11 @@ constexpr int kDecodeRowsMax = 64;
 bool IsDecode(const Branch& b) { return b.state == Branch::State::kDecode; }
 bool IsReady(const Branch& b) {
   return b.state == Branch::State::kDecode
-             ? !b.job->paused
+             ? !b.job->paused && b.unread == 0
              : b.state == Branch::State::kPrefill && !b.follows();
+}
+bool Reads(const Branch& b) {
+  return IsDecode(b) && b.unread > 0 && !b.job->paused;
 }
 
 // The next place where a prefill must stop.
@@ -49,12 +52,24 @@ bool Driver::Compute() {
   std::erase_if(ready, [now = backend_.NowMs()](const Branch* b) {
     return now < b->retry_ms;
   });
-  if (ready.empty()) return false;
+  const bool decodes = std::any_of(
+      ready.begin(), ready.end(), [](const Branch* b) { return IsDecode(*b); });
+  const bool prefills =
+      std::any_of(ready.begin(), ready.end(),
+                  [](const Branch* b) { return !IsDecode(*b); });
+  // What a draft model reads takes the place of prompts, in turns with them.
+  Branch* const reader = prefills && read_last_ ? nullptr : Reader();
+  const int n_read = reader == nullptr ? 0 : planner_.ReadTokens(decodes);
+  const auto read = [&] {
+    return n_read > 0 && Reads(*reader) && Read(*reader, n_read, decodes);
+  };
+  if (ready.empty()) return read();
   std::vector<PlanItem> items;
   for (const Branch* branch : ready) items.push_back(ItemOf(*branch));
-  const Pass pass = planner_.Plan(items);
+  const Pass pass = planner_.Plan(items, /*prefills=*/n_read == 0);
+  if (n_read > 0 || pass.prefill_rows > 0) read_last_ = n_read > 0;
   std::vector<Part> parts = Reserved(ready, pass);
-  if (parts.empty()) return false;
+  if (parts.empty()) return read();
   // In a pass that is not as planned nobody is passed over: memory is missing.
   int n_rows = 0;
   for (const Part& part : parts) n_rows += static_cast<int>(part.tokens.size());
@@ -64,6 +79,33 @@ bool Driver::Compute() {
     }
   }
   Run(std::move(parts));
+  (void)read();
+  return true;
+}
+
+// Whose draft model reads: one at a time, so that none takes another's memory
+// again and again; the one that has begun, else the one with least to read.
+Branch* Driver::Reader() const {
+  Branch* next = nullptr;
+  for (Branch* branch : All(Reads)) {
+    if (branch->age == reader_) return branch;
+    if (next == nullptr || branch->unread < next->unread) next = branch;
+  }
+  return next;
+}
+
+bool Driver::Read(Branch& branch, int n_tokens, bool others_decode) {
+  const double start = backend_.NowMs();
+  const int n = std::min(n_tokens, branch.unread);
+  const auto left = branch.answer->Prepare(n);
+  planner_.ReportRead(n, backend_.NowMs() - start, others_decode);
+  if (!left.ok()) {
+    EndBranch(branch, left.error());
+    return true;
+  }
+  branch.unread = *left;
+  reader_ = *left > 0 ? branch.age : 0;
+  if (*left == 0) Advance(branch);
   return true;
 }
 
@@ -215,6 +257,10 @@ void Driver::BeginAnswer(Branch& branch) {
 
 // Samples what the last pass gave, and has the next pass's rows ready.
 void Driver::Advance(Branch& branch) {
+  const auto unread = branch.answer->Prepare(0);
+  if (!unread.ok()) return EndBranch(branch, unread.error());
+  branch.unread = *unread;
+  if (branch.unread > 0) return;
   const int n_decoding = static_cast<int>(All(IsDecode).size());
   const auto next =
       branch.answer->Next(std::max(0, kDecodeRowsMax / n_decoding - 1));

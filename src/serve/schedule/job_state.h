@@ -40,7 +40,8 @@ struct Branch {
   std::vector<std::int32_t> want;
   int at = 0;                      // of `want`: tokens that are there
   std::vector<std::int32_t> next;  // the answer's: to be appended
-  bool rematched = false;          // memory had lost what was found there
+  int unread = 0;  // tokens that its draft model must read before there are any
+  bool rematched = false;  // memory had lost what was found there
 
   // Another prefill computes the first `follow_to` tokens of `want`.
   std::uint64_t leader = 0;          // its age

@@ -115,13 +115,13 @@ void Planner::PlanPrefill(std::span<const PlanItem> items, Pass& pass) const {
   for (const std::size_t i : order) pass.passed_over[i] = false;
 }
 
-Pass Planner::Plan(std::span<const PlanItem> items) {
+Pass Planner::Plan(std::span<const PlanItem> items, bool prefills) {
   Pass pass;
   pass.rows.assign(items.size(), 0);
   pass.passed_over.assign(items.size(), false);
   PlanDecode(items, pass);
   if (pass.decode_rows == 0) debt_ms_ = 0;
-  if (debt_ms_ <= 0) PlanPrefill(items, pass);
+  if (debt_ms_ <= 0 && prefills) PlanPrefill(items, pass);
   return pass;
 }
 
@@ -146,8 +146,29 @@ void Planner::Report(int decode_rows, int prefill_rows, double ms) {
     n_rates_ %= kRatesKept;
   }
   if (decode_rows == 0) return;
+  Owe(prefill_ms);
+}
+
+void Planner::Owe(double ms) {
   debt_ms_ = std::max(0.0, debt_ms_) +
-             prefill_ms * options_.decode_share / (1 - options_.decode_share);
+             ms * options_.decode_share / (1 - options_.decode_share);
+}
+
+int Planner::ReadTokens(bool others_decode) const {
+  if (others_decode && debt_ms_ > 0) return 0;
+  const double ms = options_.stall_ms * (others_decode ? 1 : kAloneStalls);
+  const double tokens =
+      std::min(read_rate_ * ms, static_cast<double>(options_.rows_max));
+  return std::max(static_cast<int>(tokens) / kChunkUnit, 1) * kChunkUnit;
+}
+
+void Planner::ReportRead(int tokens, double ms, bool others_decode) {
+  if (ms <= 0) return;
+  if (tokens >= kRateTokensMin) {
+    const double rate = tokens / ms;
+    read_rate_ = read_rate_ == 0 ? rate : (read_rate_ + rate) / 2;
+  }
+  if (others_decode) Owe(ms);
 }
 
 }  // namespace hearth::serve

@@ -42,9 +42,15 @@ class Planner {
  public:
   explicit Planner(const PlanOptions& options);
 
-  Pass Plan(std::span<const PlanItem> items);
+  // `prefills` false: a draft model reads in their place.
+  Pass Plan(std::span<const PlanItem> items, bool prefills = true);
   // What was computed, perhaps less than planned, and the time that it took.
   void Report(int decode_rows, int prefill_rows, double ms);
+
+  // Tokens that a draft model may read now, between passes; 0: answers are owed
+  // time first. And what came of it.
+  int ReadTokens(bool others_decode) const;
+  void ReportRead(int tokens, double ms, bool others_decode);
 
   // Prompt tokens of a pass beside so many rows of answers.
   int ChunkTokens(int decode_rows) const;
@@ -67,11 +73,14 @@ class Planner {
   static constexpr int kDecodeRowsKept = 64;
 
   const PlanOptions options_;
+  void Owe(double ms);
+
   std::array<double, kRatesKept> rates_{};  // tokens/ms
   int n_rates_ = 0;
   std::array<double, kDecodeRowsKept + 1> decode_ms_{};  // by rows; 0: unknown
   double decode_rate_ = 0;
-  double debt_ms_ = 0;  // that answers are owed
+  double read_rate_ = 0;  // of a draft model, tokens/ms; 0: not known
+  double debt_ms_ = 0;    // that answers are owed
 };
 
 }  // namespace hearth::serve

@@ -7,6 +7,7 @@
 #include "hearth/grammar.h"
 #include "serve/app/call.h"
 #include "serve/turn/infill.h"
+#include "serve/turn/timed_constraint.h"
 
 namespace hearth::serve {
 namespace {
@@ -28,7 +29,11 @@ SamplingOptions SamplingOf(const Core& core, const SamplingWishes& wishes) {
   s.presence_penalty = wishes.presence_penalty.value_or(s.presence_penalty);
   s.frequency_penalty = wishes.frequency_penalty.value_or(s.frequency_penalty);
   for (const auto& [id, bias] : wishes.logit_bias) s.logit_bias[id] = bias;
-  s.seed = wishes.seed.has_value() ? *wishes.seed : NewSeed();
+  if (wishes.seed.has_value()) {
+    s.seed = *wishes.seed;
+  } else if (!core.has_seed) {
+    s.seed = NewSeed();
+  }
   return s;
 }
 
@@ -47,6 +52,7 @@ GenerateOptions OptionsOf(const Core& core, const WireRequest& request) {
 // Of an answer to a plain prompt, which is all text.
 Result<MakeConstraint> PlainConstraint(const Core& core, WireRequest& request) {
   const AnswerForm& form = request.form;
+  const Stopwatch clock;
   const auto made = [&]() -> Result<GrammarConstraint> {
     switch (form.body) {
       case BodyForm::kGbnf:
@@ -65,9 +71,10 @@ Result<MakeConstraint> PlainConstraint(const Core& core, WireRequest& request) {
                                                     : Code::kInvalidArgument,
             made.error().message};
   }
+  if (made->make) core.metrics->Compiled(clock.ms());
   request.ignored.insert(request.ignored.end(), made->notes.begin(),
                          made->notes.end());
-  return made->make;
+  return Timed(made->make, *core.metrics);
 }
 
 Parsed<PreparedPrompt> RawText(const Core& core, const std::string& text) {
@@ -121,7 +128,7 @@ std::optional<WireError> CheckLengths(
     error.message = "num_ctx is " + std::to_string(request.context_wanted) +
                     " and this server's context has " +
                     std::to_string(context) +
-                    " tokens; start it with a larger --context";
+                    " tokens, which whoever starts it can raise";
     return error;
   }
   for (const PreparedPrompt& prompt : prompts) {
@@ -144,12 +151,15 @@ std::optional<WireError> CheckLengths(
 std::optional<WireError> AddForm(const Core& core, WireRequest& request,
                                  const RenderedPrompt& rendered,
                                  Prepared& prepared) {
-  std::vector<std::string> notes;
-  auto constraint = core.dialogue->Constraint(request.dialogue, request.form,
-                                              rendered, notes);
+  const Stopwatch clock;
+  auto constraint =
+      core.dialogue->Constraint(request.dialogue, request.form, rendered);
   if (!constraint.ok()) return WireErrorOf(constraint.error());
-  prepared.options.constraint = *std::move(constraint);
-  request.ignored.insert(request.ignored.end(), notes.begin(), notes.end());
+  if (constraint->is_new) core.metrics->Compiled(clock.ms());
+  prepared.options.constraint =
+      Timed(std::move(constraint->make), *core.metrics);
+  request.ignored.insert(request.ignored.end(), constraint->notes.begin(),
+                         constraint->notes.end());
   for (int i = 0; i < request.n; ++i) {
     auto reader =
         core.dialogue->Reader(request.dialogue, request.form, rendered);

@@ -15,6 +15,7 @@ void Turn::OnStart(int prompt, const SyncReport& report) {
   one.reused = one.done = report.reused_tokens;
   one.tier = report.reuse_tier;
   one.miss = report.miss_reason;
+  one.miss_kind = report.miss_kind;
   one.report.lookup_ms = report.lookup_ms;
   one.report.queue_ms = std::max(0.0, since_submit_.ms() - report.lookup_ms);
   core_.page->feed().Found(tickets_[static_cast<std::size_t>(prompt)], report);

@@ -116,8 +116,11 @@ void Turn::Record(int status, const std::string& fault) {
   record.generated = !prompts_.empty() && left_ == 0 && !error_.has_value();
   record.usage = UsageNow();
   record.figures = FiguresNow();
+  bool missed = false;
   for (const TurnPrompt& prompt : prompts_) {
     record.preemptions += prompt.report.preemptions;
+    if (!missed && !prompt.miss.empty()) record.miss_kind = prompt.miss_kind;
+    missed |= !prompt.miss.empty();
   }
   if (gone_) record.cancelled = prefilled_ ? "decode" : "prefill";
   WriteTurnRecord(core_, call_, record);

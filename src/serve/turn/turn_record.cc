@@ -121,7 +121,8 @@ void WriteTurnRecord(Core& core, const Call& call, const TurnRecord& record) {
   counted.path = CountedPath(call.http.path);
   counted.status = record.status;
   counted.tier = figures.tier;
-  counted.miss = figures.miss;
+  counted.missed = !figures.miss.empty();
+  counted.miss_kind = record.miss_kind;
   counted.prompt = usage.prompt;
   counted.reused = usage.reused;
   counted.completion = usage.completion;

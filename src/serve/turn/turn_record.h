@@ -15,6 +15,7 @@ struct TurnPrompt {
   int tokens = 0, reused = 0, done = 0;
   bool started = false, ended = false;
   std::string tier = {}, miss = {};
+  MissKind miss_kind = {};
   JobReport report = {};  // complete at its end
 };
 
@@ -30,6 +31,7 @@ struct TurnRecord {
   int status = 200;
   std::string fault, label, cancelled;
   bool streamed = false, generated = false;
+  MissKind miss_kind = {};  // of the first prompt that missed something
   int preemptions = 0;
   Usage usage;
   Figures figures;

@@ -127,11 +127,17 @@ Result<PromptDetails> StoreAdmin::Show(const std::string& name) const {
     }
     details.blocks.push_back(block);
   }
-  HEARTH_ASSIGN(const Directory prompts, root.Sub(kPromptsName));
-  const auto note =
-      ReadStored(prompts, stem + std::string(kSidecarSuffix), kNoteBytesMax);
-  if (note.ok()) details.note = AsText(note->bytes);
+  details.note = Note(stem);
   return details;
+}
+
+std::string StoreAdmin::Note(const std::string& stem) const {
+  const auto root = Root();
+  const auto prompts = root.ok() ? root->Sub(kPromptsName) : root.error();
+  if (!prompts.ok()) return "";
+  const auto note =
+      ReadStored(*prompts, stem + std::string(kSidecarSuffix), kNoteBytesMax);
+  return note.ok() ? std::string(AsText(note->bytes)) : "";
 }
 
 Result<StoreStats> StoreAdmin::Stats() const {

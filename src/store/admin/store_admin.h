@@ -61,6 +61,8 @@ class StoreAdmin {
   // Stored prompts that cannot be read without another key.
   Result<std::uint64_t> CountLocked() const;
   Result<PromptDetails> Show(const std::string& name) const;
+  // The note beside the manifest of this stem; empty where none can be read.
+  std::string Note(const std::string& stem) const;
   Result<StoreStats> Stats() const;
   Result<PromptTree> Tree() const;
 

@@ -187,4 +187,13 @@ Result<void> SpaceLock::MakeRoom(const Directory& root, std::uint64_t bytes,
   return WriteTotal(root, total + bytes);
 }
 
+Result<std::uint64_t> SpaceLock::Total(const Directory& root) {
+  std::uint64_t total = 0;
+  if (ReadTotal(total)) return total;
+  HEARTH_ASSIGN(const Catalog catalog, ScanStore(root));
+  total = catalog.total_bytes + kUsageBytes;
+  HEARTH_TRY(WriteTotal(root, total));
+  return total;
+}
+
 }  // namespace hearth

@@ -53,6 +53,9 @@ class SpaceLock {
                         const SpaceLimits& limits, const Protection& protection,
                         bool recount = false, Room room = Room::kEvict);
 
+  // The sum; counted when it is not known.
+  Result<std::uint64_t> Total(const Directory& root);
+
  private:
   explicit SpaceLock(UniqueFd fd) : fd_(std::move(fd)) {}
   bool ReadTotal(std::uint64_t& total) const;

@@ -76,6 +76,7 @@ void Match(const OpenBundle& bundle, const BlockChain& prompt,
   const PromptHeader& header = bundle.header;
   const auto fail = [&](const Error& error) {
     match.miss_reason = error.message;
+    match.miss_kind = MissKind::kDefect;
     match.warnings.push_back(error.message + "; ignored");
   };
   std::size_t first = 0;  // entry that the next block begins with
@@ -141,17 +142,22 @@ StoreMatch BundleStore::Lookup(const BlockChain& prompt, const KvSpec& spec,
   const auto bundle = ReadBundle(path_, options_.vault.get());
   if (!bundle.ok()) {
     match.miss_reason = bundle.error().message;
+    if (bundle.error().code != Code::kNotFound) {
+      match.miss_kind = MissKind::kDefect;
+    }
     return match;
   }
   const std::string difference =
       KeyDifference(bundle->header, prompt.identity(), spec);
   if (!difference.empty()) {
     match.miss_reason = path_ + ": " + difference;
+    match.miss_kind = MissKind::kIncompatible;
     return match;
   }
   StoreMatch all;
   Match(*bundle, prompt, spec, path_, all);
   match.miss_reason = std::move(all.miss_reason);
+  match.miss_kind = all.miss_kind;
   match.warnings = std::move(all.warnings);
   for (std::size_t i = first_block; i < all.blocks.size(); ++i) {
     match.n_tokens += all.blocks[i].n_tokens;

@@ -57,6 +57,20 @@ void DirStore::Tidy() const {
   if (lock.ok()) (void)lock->MakeRoom(*root, 0, limits_, {}, /*recount=*/true);
 }
 
+std::optional<std::uint64_t> DirStore::BytesInUse() const {
+  const auto root = Root();
+  if (!root.ok()) return std::nullopt;
+  auto lock = SpaceLock::Take(*root, limits_, &stop_);
+  if (lock.ok()) {
+    const auto total = lock->Total(*root);
+    if (total.ok()) return *total;
+  }
+  // A store that may only be read.
+  const auto catalog = ScanStore(*root);
+  if (!catalog.ok()) return std::nullopt;
+  return catalog->total_bytes;
+}
+
 Result<BudgetedWriter> DirStore::Writer() const {
   auto root = Root();
   if (!root.ok() && root.error().code == Code::kNotFound) {

@@ -47,6 +47,7 @@ class DirStore : public KvStore {
                           std::span<const ByteSpan> payloads) override;
   Result<void> SaveManifest(const BlockChain& prompt, const KvSpec& spec,
                             const std::string& preview) override;
+  std::optional<std::uint64_t> BytesInUse() const override;
   void GiveUp() override { stop_ = true; }
 
   // --- Lookup in parts, for a store that has more than this directory --------

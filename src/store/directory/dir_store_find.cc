@@ -61,6 +61,7 @@ void DirStore::AppendFullBlocks(const BlockChain& prompt, const KvSpec& spec,
   if (!blocks.ok()) {
     const bool empty = root.ok() && blocks.error().code == Code::kNotFound;
     match.miss_reason = empty ? "the store is empty" : blocks.error().message;
+    if (!empty) match.miss_kind = MissKind::kDefect;
     return;
   }
   std::size_t n_found = 0;
@@ -193,11 +194,15 @@ bool DirStore::TakeBlock(const BlockQuery& query, std::size_t depth,
       match.miss_reason = NotStored(first, first + query.tokens.size());
     } else if (!opened.folder.has_value()) {
       match.miss_reason = error.message;
+      match.miss_kind = MissKind::kDefect;
       match.warnings.push_back(error.message);
     } else {
       match.miss_reason = "tokens " + std::to_string(first) + ".." +
                           std::to_string(first + query.tokens.size() - 1) +
                           ": " + error.message;
+      match.miss_kind = error.code == Code::kIncompatible
+                            ? MissKind::kIncompatible
+                            : MissKind::kDefect;
       if (IsDefect(error)) {
         SetAsideBlock(*opened.folder, opened.at, error, match.warnings);
       }

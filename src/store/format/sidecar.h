@@ -1,4 +1,5 @@
-// The readable note beside a manifest. For people only: nothing reads it back.
+// The readable note beside a manifest. For people only: nothing but what shows
+// it to them reads it back.
 #pragma once
 
 #include <cstddef>

@@ -9,34 +9,35 @@ struct FoundBlocks final : Found {
 
 class FakeGeneration final : public Generation {
  public:
-  FakeGeneration(FakeSequence& sequence, const GenerateOptions& options,
-                 Session::OnToken on_token, int guesses)
-      : sequence_(sequence),
+  FakeGeneration(FakeEngine& engine, FakeSequence& sequence,
+                 const GenerateOptions& options, Session::OnToken on_token)
+      : engine_(engine),
+        sequence_(sequence),
         options_(options),
         on_token_(std::move(on_token)),
         prompt_(sequence.tokens()),
-        guesses_(guesses) {}
+        unread_(engine.options().draft_row_ms > 0
+                    ? static_cast<int>(prompt_.size())
+                    : 0) {}
 
+  Result<int> Prepare(int n_tokens_max) override {
+    Take();
+    if (over_) return 0;
+    const int n = std::min(n_tokens_max, unread_);
+    if (n > 0) engine_.Advance(n * engine_.options().draft_row_ms);
+    unread_ -= n;
+    return unread_;
+  }
   Result<std::span<const std::int32_t>> Next(int guesses_max) override {
-    std::size_t n_right = 1;
-    if (!next_.empty()) {
-      // I1: the sequence holds the prompt, the answer, and what was proposed.
-      TokenIds want = prompt_;
-      want.insert(want.end(), answer_.begin(), answer_.end() - 1);
-      want.insert(want.end(), next_.begin(), next_.end());
-      EXPECT_EQ(sequence_.tokens(), want);
-      while (n_right < next_.size() && next_[n_right] == Ahead(0)) {
-        if (!Emit()) return Over(n_right);
-        ++n_right;
-      }
-      sequence_.Truncate(sequence_.n_tokens() -
-                         static_cast<int>(next_.size() - n_right));
-    }
-    if (options_.n_tokens_max == 0 || !Emit()) return Over(n_right);
+    Take();
+    taken_ = false;
+    next_.clear();
+    if (over_) return std::span<const std::int32_t>();
+    EXPECT_EQ(unread_, 0) << "others wait while a draft model reads";
     next_.assign(1, answer_.back());
     const int room =
         options_.n_tokens_max - static_cast<int>(answer_.size()) - 1;
-    const int n = std::min({guesses_, guesses_max, room});
+    const int n = std::min({engine_.options().guesses, guesses_max, room});
     for (int i = 0; i < n; ++i) {
       const std::int32_t right = Ahead(i);
       next_.push_back(Mix(static_cast<std::uint64_t>(right), 5) % 3 == 0
@@ -62,19 +63,35 @@ class FakeGeneration final : public Generation {
     const bool on = on_token_({.id = answer_.back()});
     return on && static_cast<int>(answer_.size()) < options_.n_tokens_max;
   }
-  std::span<const std::int32_t> Over(std::size_t n_right) {
+  // What the step after the last Next gave, once.
+  void Take() {
+    if (taken_ || over_) return;
+    taken_ = true;
+    std::size_t n_right = 1;
     if (!next_.empty()) {
+      // I1: the sequence holds the prompt, the answer, and what was proposed.
+      TokenIds want = prompt_;
+      want.insert(want.end(), answer_.begin(), answer_.end() - 1);
+      want.insert(want.end(), next_.begin(), next_.end());
+      EXPECT_EQ(sequence_.tokens(), want);
+      while (n_right < next_.size() && next_[n_right] == Ahead(0)) {
+        over_ = !Emit();
+        if (over_) break;
+        ++n_right;
+      }
       sequence_.Truncate(sequence_.n_tokens() -
                          static_cast<int>(next_.size() - n_right));
     }
-    return {};
+    over_ = over_ || options_.n_tokens_max == 0 || !Emit();
   }
 
+  FakeEngine& engine_;
   FakeSequence& sequence_;
   const GenerateOptions options_;
   const Session::OnToken on_token_;
   const TokenIds prompt_;
-  const int guesses_;
+  int unread_;  // by a draft model
+  bool taken_ = false, over_ = false;
   TokenIds answer_, next_;
 };
 
@@ -202,8 +219,8 @@ Result<void> FakeSequence::Reserve(int n_tokens, Relief relief) {
 
 Result<std::unique_ptr<Generation>> FakeSequence::Begin(
     const GenerateOptions& options, const Session::OnToken& on_token) {
-  return std::unique_ptr<Generation>(std::make_unique<FakeGeneration>(
-      *this, options, on_token, engine_.options().guesses));
+  return std::unique_ptr<Generation>(
+      std::make_unique<FakeGeneration>(engine_, *this, options, on_token));
 }
 
 Result<std::unique_ptr<Sequence>> FakeSequence::Fork() {

@@ -31,6 +31,7 @@ struct FakeOptions {
   double save_fault = 0;     // that a block is lost
   int queue_blocks = 64;     // that wait to be saved at most
   int guesses = 0;           // of an answer's step at most
+  double draft_row_ms = 0;   // a draft model reads prompts; 0: none does
   std::int32_t poison = -1;  // a prompt with it cannot be computed
 };
 

@@ -94,5 +94,21 @@ TEST(Planner, RowsNeverExceedWhatAStepTakes) {
   EXPECT_EQ(planner.Plan(items).rows[7], 65) << "who waited goes first";
 }
 
+// A draft model's reading silences answers no longer than a prompt's chunk.
+TEST(Planner, ADraftModelReadsInTheTimeOfAChunk) {
+  Planner planner = Warm();
+  EXPECT_EQ(planner.ReadTokens(true), 16) << "its rate is not known";
+  planner.ReportRead(16, 16.0 / 2, true);  // 2 tokens/ms
+  EXPECT_EQ(planner.ReadTokens(true), 0) << "8 ms are owed";
+  planner.Report(3, 0, kDecodeMs);
+  EXPECT_EQ(planner.ReadTokens(true), 496) << "250 ms";
+  planner.ReportRead(496, 248, true);
+  const PlanItem items[] = {Answer(), Prompt(8192)};
+  EXPECT_EQ(planner.Plan(items).prefill_rows, 0) << "one debt for both";
+  EXPECT_EQ(planner.ReadTokens(false), 512) << "nobody waits";
+  Planner free = Warm();
+  EXPECT_EQ(free.Plan(items, /*prefills=*/false).prefill_rows, 0);
+}
+
 }  // namespace
 }  // namespace hearth::serve

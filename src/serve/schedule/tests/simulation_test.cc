@@ -120,6 +120,7 @@ class Simulation {
     options.save_fault = Odds(3) ? Real(0, 1) : 0;
     options.queue_blocks = Int(1, 64);
     options.guesses = Odds(2) ? 0 : Int(1, 64);
+    options.draft_row_ms = Odds(3) ? Real(0.05, 5) : 0;
     options.poison = kPoison;
     return options;
   }
@@ -254,7 +255,8 @@ void Simulation::OnToken(JobId id, int choice, const Token& token) {
   const FakeOptions& costs = engine_.options();
   const double now = engine_.NowMs();
   if (!client.disturbed[c] && !StepFailed()) {
-    const double stall = std::max(options_.stall_ms, 16 * costs.prefill_row_ms);
+    const double stall = std::max({options_.stall_ms, 16 * costs.prefill_row_ms,
+                                   16 * costs.draft_row_ms});
     EXPECT_LE(now - client.last_ms[c],
               1.001 * stall + costs.base_ms + decode_ms_)
         << "I3";
@@ -318,6 +320,7 @@ void Simulation::CheckDecodersIn(const std::set<const Branch*>& in) {
   std::vector<const Branch*> out;
   probe_.EachBranch([&](const Branch& b) {
     if (b.state != Branch::State::kDecode || b.job->paused) return;
+    if (b.unread > 0) return;  // its draft model reads first
     rows_of_all += b.next.size();
     if (!in.contains(&b) && b.short_since < 0) out.push_back(&b);
   });
@@ -336,7 +339,7 @@ void Simulation::AfterPass() {
     ++n_running;
     EXPECT_LE(b.passed_over, probe_.passed_over_max()) << "I4";
     if (b.state != Branch::State::kDecode || b.short_since >= 0 ||
-        b.passed_over > 0 || StepFailed()) {
+        b.passed_over > 0 || b.unread > 0 || StepFailed()) {
       Disturb(clients_[b.job->id]);
     }
   });

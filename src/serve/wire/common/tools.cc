@@ -125,7 +125,7 @@ Checked CheckToolFormat(const ToolSet& tools, const ParseContext& context) {
   if (tools.empty() || context.has_tool_format) return Done{};
   return BadField("tools",
                   "the model's chat template writes calls in no form that is "
-                  "known. Start the server with --tool-format, or send no "
+                  "known. Whoever starts the server can name it; or send no "
                   "tools.");
 }
 

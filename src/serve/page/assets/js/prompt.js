@@ -82,6 +82,8 @@ function showPrompt() {
     .reduce((sum, node) => sum + node.tokens, 0);
   box.replaceChildren(
     el("h3", {}, el("code", { text: prompt.name })),
+    // Only of a server that keeps previews (--cache-previews).
+    ...(prompt.preview ? [el("blockquote", { class: "preview", text: prompt.preview })] : []),
     el("dl", { class: "figures-list" },
       figure("Tokens", formatCount(prompt.tokens)),
       figure("Shared with others", `${formatCount(trunk)} (${formatShare(trunk, prompt.tokens)})`),
