@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from make_family_models import gelu_tanh, rms, silu, write_safetensors
+from make_family_models import gelu_tanh, rms, rotary, silu, write_safetensors
 
 VOCAB, WIDTH, HEADS, TOKENS, GREEDY = 64, 32, 4, 40, 8
 # Of models with recurrent states, which tests cut into steps.
@@ -176,25 +176,43 @@ def minimax_m2_weights(c, m):
             m.matrix(moe + f"experts.{e}.w2.weight", WIDTH, c["intermediate_size"])
 
 
-# --- DeepSeek V2, in the form that makes every head's keys and values ---------
+# --- DeepSeek V2 and Mistral 4, in the form that makes every head's keys ------
+def latent_rope(c):
+    """Frequencies, the factor of scores, and what queries grow by."""
+    rope = c.get("rope_parameters")
+    if rope is None:
+        return frequencies(c["rope_theta"], c["qk_rope_head_dim"]), 1.0, lambda position: 1.0
+    settings = {"rope_theta": rope["rope_theta"], "rope_scaling": rope}
+    inv_freq, _ = rotary(settings, c["qk_rope_head_dim"], 0)
+    factor = 0.1 * rope["mscale_all_dim"] * math.log(rope["factor"]) + 1
+    original = rope["original_max_position_embeddings"]
+    return inv_freq, factor ** 2, lambda position: 1 + rope["llama_4_scaling_beta"] * np.log1p(position // original)
+
+
 def deepseek_v2(c, w, ids):
     eps, n = c["rms_norm_eps"], len(ids)
     norm = lambda x, name: rms(x, w[name], eps)
     nope, rope, value = c["qk_nope_head_dim"], c["qk_rope_head_dim"], c["v_head_dim"]
     rank = c["kv_lora_rank"]
-    inv_freq = frequencies(c["rope_theta"], rope)
+    inv_freq, factor, growth = latent_rope(c)
     x = w["model.embed_tokens.weight"][ids]
     for i in range(c["num_hidden_layers"]):
         p = f"model.layers.{i}."
         h = norm(x, p + "input_layernorm.weight")
-        q = (h @ w[p + "self_attn.q_proj.weight"].T).reshape(n, HEADS, nope + rope)
+        if c["q_lora_rank"]:
+            q = norm(h @ w[p + "self_attn.q_a_proj.weight"].T, p + "self_attn.q_a_layernorm.weight")
+            q = q @ w[p + "self_attn.q_b_proj.weight"].T
+        else:
+            q = h @ w[p + "self_attn.q_proj.weight"].T
+        q = q.reshape(n, HEADS, nope + rope)
         down = h @ w[p + "self_attn.kv_a_proj_with_mqa.weight"].T
         kept = norm(down[:, :rank], p + "self_attn.kv_a_layernorm.weight")
         both = (kept @ w[p + "self_attn.kv_b_proj.weight"].T).reshape(n, HEADS, nope + value)
         turned = rotate(down[:, None, rank:], inv_freq, "neighbours")
-        q = rotate(q, inv_freq, "neighbours", nope)
+        q = rotate(q, inv_freq, "neighbours", nope) * growth(np.arange(n))[:, None, None] \
+            if c["q_lora_rank"] else rotate(q, inv_freq, "neighbours", nope)
         k = np.concatenate([both[..., :nope], np.repeat(turned, HEADS, 1)], -1)
-        out = attend(q, k, both[..., nope:], (nope + rope) ** -0.5)
+        out = attend(q, k, both[..., nope:], factor * (nope + rope) ** -0.5)
         x = x + out.reshape(n, -1) @ w[p + "self_attn.o_proj.weight"].T
         h = norm(x, p + "post_attention_layernorm.weight")
         m = p + "mlp."
@@ -208,9 +226,17 @@ def deepseek_v2(c, w, ids):
         np.put_along_axis(allowed, best(groups.max(-1), c["topk_group"]), True, -1)
         masked = np.where(allowed[..., None], groups, 0).reshape(n, -1)
         chosen = best(masked, c["num_experts_per_tok"])
-        weights = np.take_along_axis(scores, chosen, -1) * c["routed_scaling_factor"]
-        x = x + mixture(h, chosen, weights, lambda e, row: swiglu(row, *part(f"experts.{e}."))) \
-            + swiglu(h, *part("shared_experts."))
+        weights = np.take_along_axis(scores, chosen, -1)
+        if c["norm_topk_prob"]:
+            weights = weights / weights.sum(-1, keepdims=True)
+
+        def expert(e, row):
+            if m + "experts.gate_up_proj" not in w:
+                return swiglu(row, *part(f"experts.{e}."))
+            gate, up = np.split(w[m + "experts.gate_up_proj"][e], 2)
+            return swiglu(row, gate, up, w[m + "experts.down_proj"][e])
+
+        x = x + mixture(h, chosen, weights * c["routed_scaling_factor"], expert) + swiglu(h, *part("shared_experts."))
     return head(c, w, x)
 
 
@@ -230,7 +256,12 @@ def deepseek_v2_weights(c, m):
         p = f"model.layers.{i}."
         for name in ("input_layernorm", "post_attention_layernorm"):
             m.vector(p + name + ".weight", WIDTH)
-        m.matrix(p + "self_attn.q_proj.weight", HEADS * (nope + rope), WIDTH)
+        if c["q_lora_rank"]:
+            m.matrix(p + "self_attn.q_a_proj.weight", c["q_lora_rank"], WIDTH)
+            m.vector(p + "self_attn.q_a_layernorm.weight", c["q_lora_rank"])
+            m.matrix(p + "self_attn.q_b_proj.weight", HEADS * (nope + rope), c["q_lora_rank"])
+        else:
+            m.matrix(p + "self_attn.q_proj.weight", HEADS * (nope + rope), WIDTH)
         m.matrix(p + "self_attn.kv_a_proj_with_mqa.weight", rank + rope, WIDTH)
         m.vector(p + "self_attn.kv_a_layernorm.weight", rank)
         m.matrix(p + "self_attn.kv_b_proj.weight", HEADS * (nope + value), rank)
@@ -239,8 +270,13 @@ def deepseek_v2_weights(c, m):
             network(p + "mlp.", c["intermediate_size"])
             continue
         m.matrix(p + "mlp.gate.weight", c["n_routed_experts"], WIDTH)
-        for e in range(c["n_routed_experts"]):
-            network(p + f"mlp.experts.{e}.", c["moe_intermediate_size"])
+        if c["model_type"] == "mistral4":
+            size = c["moe_intermediate_size"]
+            m.matrix(p + "mlp.experts.gate_up_proj", c["n_routed_experts"], 2 * size, WIDTH)
+            m.matrix(p + "mlp.experts.down_proj", c["n_routed_experts"], WIDTH, size)
+        else:
+            for e in range(c["n_routed_experts"]):
+                network(p + f"mlp.experts.{e}.", c["moe_intermediate_size"])
         network(p + "mlp.shared_experts.", c["n_shared_experts"] * c["moe_intermediate_size"])
 
 
@@ -343,6 +379,72 @@ def nemotron_h_weights(c, m):
             network(p + "shared_experts.", c["moe_shared_expert_intermediate_size"])
 
 
+# --- LFM2 with experts -------------------------------------------------------
+def lfm2_moe(c, w, ids, states=None):
+    n, d, kv, eps = len(ids), WIDTH // HEADS, c["num_key_value_heads"], c["norm_eps"]
+    norm = lambda x, name: rms(x, w[name], eps)
+    inv_freq = frequencies(c["rope_theta"], d)
+    x = w["model.embed_tokens.weight"][ids]
+    for i, kind in enumerate(c["layer_types"]):
+        p = f"model.layers.{i}."
+        h = norm(x, p + "operator_norm.weight")
+        if kind == "conv":
+            b, gate, value = np.split(h @ w[p + "conv.in_proj.weight"].T, 3, -1)
+            taps = w[p + "conv.conv.weight"][:, 0]
+            padded = np.concatenate([np.zeros((2, WIDTH)), b * value])
+            mixed = sum(padded[k:k + n] * taps[:, k] for k in range(3))
+            x = x + (gate * mixed) @ w[p + "conv.out_proj.weight"].T
+        else:
+            q, k, v = ((h @ w[p + f"self_attn.{s}_proj.weight"].T).reshape(n, -1, d) for s in "qkv")
+            q = rotate(norm(q, p + "self_attn.q_layernorm.weight"), inv_freq)
+            k = rotate(norm(k, p + "self_attn.k_layernorm.weight"), inv_freq)
+            x = x + attend(q, k, v, d ** -0.5).reshape(n, -1) @ w[p + "self_attn.out_proj.weight"].T
+        h = norm(x, p + "ffn_norm.weight")
+        m = p + "feed_forward."
+        network = lambda name, row: swiglu(row, *(w[m + name + f"w{s}.weight"] for s in "132"))
+        if i < c["num_dense_layers"]:
+            x = x + network("", h)
+            continue
+        scores = sigmoid(h @ w[m + "gate.weight"].T)
+        chosen = best(scores + w[m + "expert_bias"], c["num_experts_per_tok"])
+        weights = np.take_along_axis(scores, chosen, -1)
+        weights = weights / weights.sum(-1, keepdims=True)
+        x = x + mixture(h, chosen, weights, lambda e, row: network(f"experts.{e}.", row))
+    return norm(x, "model.embedding_norm.weight") @ w["model.embed_tokens.weight"].T
+
+
+def lfm2_moe_weights(c, m):
+    d, kv = WIDTH // HEADS, c["num_key_value_heads"]
+    m.matrix("model.embed_tokens.weight", VOCAB, WIDTH, spread=3)
+    m.vector("model.embedding_norm.weight", WIDTH)
+
+    def network(name, width):
+        for s, shape in (("1", (width, WIDTH)), ("3", (width, WIDTH)), ("2", (WIDTH, width))):
+            m.matrix(name + f"w{s}.weight", *shape)
+
+    for i, kind in enumerate(c["layer_types"]):
+        p = f"model.layers.{i}."
+        m.vector(p + "operator_norm.weight", WIDTH)
+        m.vector(p + "ffn_norm.weight", WIDTH)
+        if kind == "conv":
+            m.matrix(p + "conv.in_proj.weight", 3 * WIDTH, WIDTH)
+            m.matrix(p + "conv.conv.weight", WIDTH, 1, 3)
+            m.matrix(p + "conv.out_proj.weight", WIDTH, WIDTH)
+        else:
+            for s, heads in (("q", HEADS), ("k", kv), ("v", kv)):
+                m.matrix(p + f"self_attn.{s}_proj.weight", heads * d, WIDTH)
+            m.matrix(p + "self_attn.out_proj.weight", WIDTH, WIDTH)
+            m.vector(p + "self_attn.q_layernorm.weight", d)
+            m.vector(p + "self_attn.k_layernorm.weight", d)
+        if i < c["num_dense_layers"]:
+            network(p + "feed_forward.", c["intermediate_size"])
+            continue
+        m.matrix(p + "feed_forward.gate.weight", c["num_experts"], WIDTH)
+        m.vector(p + "feed_forward.expert_bias", c["num_experts"], 0.0)
+        for e in range(c["num_experts"]):
+            network(p + f"feed_forward.experts.{e}.", c["moe_intermediate_size"])
+
+
 class Maker:
     def __init__(self, rng):
         self.rng, self.w = rng, {}
@@ -423,6 +525,20 @@ MODELS = {
         moe_intermediate_size=12, n_shared_experts=1, moe_shared_expert_intermediate_size=16, n_group=1,
         topk_group=1, norm_topk_prob=True, routed_scaling_factor=2.5, max_position_embeddings=512,
         tie_word_embeddings=False)),
+    "lfm2_moe": (lfm2_moe, lfm2_moe_weights, configuration(
+        "Lfm2MoeForCausalLM", "lfm2_moe", 3, intermediate_size=24, num_key_value_heads=2, norm_eps=1e-5,
+        layer_types=["conv", "full_attention", "conv"], conv_L_cache=3, conv_bias=False, rope_theta=1e6,
+        num_dense_layers=1, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12, norm_topk_prob=True,
+        use_expert_bias=True, routed_scaling_factor=1.0, tie_word_embeddings=True)),
+    "mistral4": (deepseek_v2, deepseek_v2_weights, configuration(
+        "Mistral4ForCausalLM", "mistral4", 2, intermediate_size=24, num_key_value_heads=HEADS,
+        q_lora_rank=20, kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_head_dim=8, v_head_dim=10,
+        first_k_dense_replace=0, n_routed_experts=4, n_shared_experts=1, num_experts_per_tok=2,
+        moe_intermediate_size=8, n_group=1, topk_group=1, norm_topk_prob=True, routed_scaling_factor=1.0,
+        rope_interleave=True, tie_word_embeddings=False,
+        rope_parameters={"rope_type": "yarn", "rope_theta": 1e4, "factor": 8.0, "beta_fast": 2.0, "beta_slow": 0.5,
+                         "original_max_position_embeddings": 16, "mscale": 1.0, "mscale_all_dim": 1.0,
+                         "llama_4_scaling_beta": 0.1, "partial_rotary_factor": 0.5})),
 }
 
 

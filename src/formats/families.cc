@@ -16,6 +16,7 @@ constexpr auto kFamilies = std::to_array<const Family*>(
      &kOlmo2Family,      &kOlmo3Family,        &kGraniteFamily,
      &kExaone4Family,    &kMinistral3Family,   &kSeedOssFamily,
      &kErnie45Family,    &kGlm4Family,         &kLfm2Family,
+     &kLfm2MoeFamily,    &kQwen3VlFamily,      &kMistral4Family,
      &kQwen35Family,     &kQwen35MoeFamily,    &kQwen3NextFamily,
      &kNemotronHFamily,  &kNemotronHMoeFamily, &kGraniteHybridFamily,
      &kFalconH1Family,   &kGlm4MoeFamily,      &kMiniMaxM2Family,

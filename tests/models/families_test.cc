@@ -168,6 +168,43 @@ TEST(FamiliesInALongContext, WindowsAndSinksAreTheSameHoweverItWasCut) {
   }
 }
 
+// Its tensors under their names in a model that sees images, and one of those
+// that see.
+TEST(FamiliesInLargerModels, TheTextPartOfQwen3VlIsAQwen3) {
+  const std::string dir = DirectoryOf("qwen3");
+  if (dir.empty()) GTEST_SKIP() << "no such fixture here";
+  const TempDir temp;
+  const auto file = SafetensorsFile::Open(dir + "/model.safetensors");
+  ASSERT_TRUE(file.ok());
+  std::vector<SafetensorsTensor> tensors;
+  for (const SafetensorsEntry& t : file->tensors()) {
+    const std::string name = t.name.starts_with("model.")
+                                 ? "model.language_model." + t.name.substr(6)
+                                 : t.name;
+    tensors.push_back({name, t.type, t.shape, t.bytes});
+  }
+  const float seen = 1;
+  tensors.push_back({"model.visual.merger.norm.weight",
+                     "F32",
+                     {1},
+                     std::as_bytes(std::span(&seen, 1))});
+  ASSERT_TRUE(WriteSafetensors(temp.path() + "/model.safetensors", tensors, {},
+                               {.replace = true})
+                  .ok());
+  std::string text = *ReadTextFile(dir + "/config.json");
+  constexpr std::string_view kType = "\"qwen3\"";
+  text.replace(text.find(kType), kType.size(), "\"qwen3_vl_text\"");
+  std::ofstream(temp.path() + "/config.json")
+      << "{\"architectures\":[\"Qwen3VLForConditionalGeneration\"],"
+         "\"text_config\":"
+      << text << "}";
+  const LoadedModel model = Load(temp.path(), Rounding::kBf16);
+  EXPECT_EQ(model.config.architecture, "qwen3");
+  const std::vector<std::int32_t> ids = ReadReference(dir).ids;
+  EXPECT_EQ(Logits(model, ids, 512, 1),
+            Logits(Load(dir, Rounding::kBf16), ids, 512, 1));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, Families,
     ::testing::Values(Fixture{"llama", Rounding::kBf16, 2e-3},
@@ -203,7 +240,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Fixture{"glm4_moe", Rounding::kExact, 2e-3},
                       Fixture{"minimax_m2", Rounding::kExact, 1e-4},
                       Fixture{"deepseek_v3", Rounding::kExact, 2e-3},
-                      Fixture{"deepseek_v2", Rounding::kExact, 1e-4}),
+                      Fixture{"deepseek_v2", Rounding::kExact, 1e-4},
+                      Fixture{"mistral4", Rounding::kExact, 1e-4},
+                      Fixture{"lfm2_moe", Rounding::kExact, 1e-4}),
     [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace

@@ -14,6 +14,18 @@ Result<void> FinishHf(const HfInput& in) {
   return HfOptionalWindows(in);
 }
 
+// The text part of Qwen 3-VL. Tokens of an image have three positions; those of
+// text are equal, which makes the rotation the usual one.
+Result<void> FinishVlHf(const HfInput& in) {
+  in.config.architecture = "qwen3";
+  return FinishHf(in);
+}
+
+Result<void> FinishVlGguf(const GgufInput& in) {
+  in.config.architecture = "qwen3";
+  return {};
+}
+
 }  // namespace
 
 constinit const Family kQwen3Family = {
@@ -24,6 +36,17 @@ constinit const Family kQwen3Family = {
     .hf_head_dim = 128,
     .describe = Describe,
     .finish_hf = FinishHf,
+};
+
+constinit const Family kQwen3VlFamily = {
+    .architecture = "qwen3vl",
+    .gguf_architecture = "qwen3vl",
+    .hf_class = "Qwen3VLForConditionalGeneration",
+    .hf_model_type = "qwen3_vl_text",
+    .hf_head_dim = 128,
+    .describe = Describe,
+    .finish_gguf = FinishVlGguf,
+    .finish_hf = FinishVlHf,
 };
 
 }  // namespace hearth

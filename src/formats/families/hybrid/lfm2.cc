@@ -1,4 +1,6 @@
 // LFM2 and 2.5, dense: gated short convolutions, and attention in some layers.
+#include "formats/families/hybrid/lfm2.h"
+
 #include <algorithm>
 
 #include "formats/families/all.h"
@@ -8,38 +10,7 @@
 namespace hearth {
 namespace {
 
-constexpr NameScheme kLfm2GgufNames =
-    WithNames(kGgufNames, {{Role::kFinalNorm, "token_embd_norm"},
-                           {Role::kShortConvIn, "blk.{}.shortconv.in_proj"},
-                           {Role::kShortConvTaps, "blk.{}.shortconv.conv"},
-                           {Role::kShortConvOut, "blk.{}.shortconv.out_proj"}});
-
-constexpr NameScheme kHfNames =
-    WithNames(kHuggingFaceNames,
-              {{Role::kFinalNorm, "model.embedding_norm"},
-               {Role::kAttentionNorm, "model.layers.{}.operator_norm"},
-               {Role::kMlpNorm, "model.layers.{}.ffn_norm"},
-               {Role::kO, "model.layers.{}.self_attn.out_proj"},
-               {Role::kQNorm, "model.layers.{}.self_attn.q_layernorm"},
-               {Role::kKNorm, "model.layers.{}.self_attn.k_layernorm"},
-               {Role::kGate, "model.layers.{}.feed_forward.w1"},
-               {Role::kUp, "model.layers.{}.feed_forward.w3"},
-               {Role::kDown, "model.layers.{}.feed_forward.w2"},
-               {Role::kShortConvIn, "model.layers.{}.conv.in_proj"},
-               {Role::kShortConvTaps, "model.layers.{}.conv.conv"},
-               {Role::kShortConvOut, "model.layers.{}.conv.out_proj"}});
-
 constexpr std::string_view kGgufKeys[] = {"attention.head_count_kv"};
-
-void Describe(ModelConfig& config, WeightPlan&) {
-  config.qk_norm = QkNorm::kPerHead;
-}
-
-// A layer without KV heads has a convolution.
-Result<void> FinishGguf(const GgufInput& in) {
-  HEARTH_ASSIGN(in.config.conv_taps, GgufSize(in, "shortconv.l_cache", 3));
-  return GgufMixers(in, Mixer::kShortConv);
-}
 
 // Older files give the width before it is cut and rounded.
 Result<void> AdjustWidth(const HfInput& in) {
@@ -63,8 +34,29 @@ Result<void> AdjustWidth(const HfInput& in) {
 }
 
 Result<void> FinishHf(const HfInput& in) {
-  HEARTH_TRY(HfRequire(in, "conv_bias", false));
   HEARTH_TRY(AdjustWidth(in));
+  return HfLfm2Mixers(in);
+}
+
+void WriteHf(const ModelConfig& config, Json& json) {
+  json["block_auto_adjust_ff_dim"] = false;
+  WriteHfLfm2Mixers(config, json);
+}
+
+}  // namespace
+
+void DescribeLfm2(ModelConfig& config, WeightPlan&) {
+  config.qk_norm = QkNorm::kPerHead;
+}
+
+// A layer without KV heads has a convolution.
+Result<void> GgufLfm2Mixers(const GgufInput& in) {
+  HEARTH_ASSIGN(in.config.conv_taps, GgufSize(in, "shortconv.l_cache", 3));
+  return GgufMixers(in, Mixer::kShortConv);
+}
+
+Result<void> HfLfm2Mixers(const HfInput& in) {
+  HEARTH_TRY(HfRequire(in, "conv_bias", false));
   HEARTH_ASSIGN(in.config.conv_taps, HfSize(in, "conv_L_cache", 3));
   const Json* attention = JsonFind(in.json, "full_attn_idxs");
   return HfMixers(in, {"conv"}, Mixer::kShortConv, [attention](int layer) {
@@ -74,19 +66,16 @@ Result<void> FinishHf(const HfInput& in) {
   });
 }
 
-void WriteHf(const ModelConfig& config, Json& json) {
-  json["block_auto_adjust_ff_dim"] = false;
+void WriteHfLfm2Mixers(const ModelConfig& config, Json& json) {
   json["conv_L_cache"] = config.conv_taps;
   json["conv_bias"] = false;
   WriteHfMixers(config, "conv", json);
 }
 
-void WriteGguf(const ModelConfig& config, const GgufKeyWriter& key) {
+void WriteGgufLfm2(const ModelConfig& config, const GgufKeyWriter& key) {
   key.size("shortconv.l_cache", config.conv_taps);
   WriteGgufMixers(config, key);
 }
-
-}  // namespace
 
 constinit const Family kLfm2Family = {
     .architecture = "lfm2",
@@ -94,15 +83,15 @@ constinit const Family kLfm2Family = {
     .hf_class = "Lfm2ForCausalLM",
     .hf_model_type = "lfm2",
     .gguf_names = kLfm2GgufNames,
-    .hf_names = kHfNames,
+    .hf_names = kLfm2HfNames,
     .hf_keys = {.d_mlp = "intermediate_size", .norm_eps = "norm_eps"},
     .hf_tied = true,
     .gguf_keys = kGgufKeys,
-    .describe = Describe,
-    .finish_gguf = FinishGguf,
+    .describe = DescribeLfm2,
+    .finish_gguf = GgufLfm2Mixers,
     .finish_hf = FinishHf,
     .write_hf = WriteHf,
-    .write_gguf = WriteGguf,
+    .write_gguf = WriteGgufLfm2,
 };
 
 }  // namespace hearth

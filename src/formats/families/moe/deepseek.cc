@@ -1,6 +1,8 @@
-// DeepSeek V2 and V3, GLM 4.7 Flash and Kimi K2: latent attention, a dense
-// lead, a shared expert; V2 chooses experts by a softmax, the others by
-// sigmoids and a bias. All are one architecture in GGUF.
+// DeepSeek V2 and V3, GLM 4.7 Flash, Kimi K2 and Mistral Small 4: latent
+// attention, a dense lead, a shared expert; V2 and Mistral choose experts by a
+// softmax, the others by sigmoids and a bias. All but Mistral are one
+// architecture in GGUF.
+#include <algorithm>
 #include <cmath>
 
 #include "formats/families/all.h"
@@ -17,6 +19,7 @@ constexpr int kSizeMax = 1 << 20;
 
 constexpr char kSigmoid[] = "deepseek2";
 constexpr char kSoftmax[] = "deepseek2-softmax";
+constexpr char kMistral[] = "mistral4";
 
 constexpr NameScheme kGgufNamesLatent = WithGgufMoe(
     WithNames(kGgufNames, {{Role::kQDown, "blk.{}.attn_q_a"},
@@ -72,6 +75,17 @@ Result<void> SetGgufScale(const GgufInput& in) {
   return {};
 }
 
+Result<void> ReadGgufGrowth(const GgufInput& in) {
+  ModelConfig& c = in.config;
+  HEARTH_ASSIGN(const double beta,
+                in.file.Float(in.Key("attention.temperature_scale"), 0));
+  if (beta == 0) return {};
+  c.query_growth = {
+      NarrowToFloat(beta),
+      static_cast<int>(std::clamp(c.rope.scaling.original_context, 0.0, 1e9))};
+  return {};
+}
+
 Result<void> FinishGguf(const GgufInput& in) {
   ModelConfig& c = in.config;
   LatentShape& latent = c.latent;
@@ -98,9 +112,11 @@ Result<void> FinishGguf(const GgufInput& in) {
   HEARTH_ASSIGN(const int gating, GgufSize(in, "expert_gating_func", 0));
   const bool sigmoid = gating == 2 || (gating == 0 && c.router_rules.bias);
   HEARTH_TRY(GgufRouterRules(in, sigmoid));
+  HEARTH_TRY(ReadGgufGrowth(in));
   if (sigmoid) return {};
-  c.architecture = kSoftmax;
-  c.router_rules.groups_by_two = false;
+  const bool mistral = c.architecture == kMistral;
+  if (!mistral) c.architecture = kSoftmax;
+  c.router_rules.groups_by_two = mistral;
   c.router = c.router_rules.normalize ? RouterKind::kSoftmaxOfChosen
                                       : RouterKind::kSoftmaxOfAll;
   c.router_rules.normalize = true;
@@ -117,6 +133,9 @@ void WriteGguf(const ModelConfig& c, const GgufKeyWriter& key) {
   key.size("attention.key_length_mla", latent.query_dim());
   key.size("attention.value_length_mla", latent.value_dim);
   WriteGgufLeadAndExperts(c, key);
+  if (c.query_growth.beta != 0) {
+    key.number("attention.temperature_scale", double{c.query_growth.beta});
+  }
   if (c.rope.scaling.kind != RopeScalingKind::kYarn) return;
   const double factor = std::sqrt(double{c.attention_scale} / ScoreScale(c, 1));
   const double logarithm = std::log(c.rope.scaling.factor);
@@ -185,6 +204,26 @@ Result<void> FinishSoftmaxHf(const HfInput& in) {
   return {};
 }
 
+// Routers as DeepSeek V2's, but for what makes a group good.
+Result<void> FinishMistralHf(const HfInput& in) {
+  ModelConfig& c = in.config;
+  HEARTH_TRY(ReadLatent(in));
+  HEARTH_TRY(HfLeadAndExperts(in));
+  c.router_rules.bias = false;
+  c.router = c.router_rules.normalize ? RouterKind::kSoftmaxOfChosen
+                                      : RouterKind::kSoftmaxOfAll;
+  c.router_rules.normalize = true;
+  const Json* rope = JsonFind(in.json, "rope_parameters");
+  if (rope == nullptr || !rope->is_object()) return {};
+  HEARTH_ASSIGN(const double beta,
+                JsonNumber(*rope, "llama_4_scaling_beta", in.label, 0));
+  if (beta == 0) return {};
+  c.query_growth = {
+      NarrowToFloat(beta),
+      static_cast<int>(std::clamp(c.rope.scaling.original_context, 0.0, 1e9))};
+  return {};
+}
+
 void WriteLatent(const ModelConfig& c, Json& json) {
   const LatentShape& latent = c.latent;
   json.erase("head_dim");
@@ -202,6 +241,15 @@ void WriteLatent(const ModelConfig& c, Json& json) {
     if (!json.contains(key)) continue;
     json[key]["mscale"] = json[key]["mscale_all_dim"] = all;
     json[key].erase("attention_factor");
+  }
+}
+
+void WriteMistralHf(const ModelConfig& c, Json& json) {
+  WriteLatent(c, json);
+  json["norm_topk_prob"] = c.router == RouterKind::kSoftmaxOfChosen;
+  if (c.query_growth.beta != 0) {
+    json["rope_parameters"]["llama_4_scaling_beta"] =
+        HfNumber(c.query_growth.beta);
   }
 }
 
@@ -241,6 +289,15 @@ constexpr Family MakeSoftmax() {
   return family;
 }
 
+constexpr Family MakeMistral() {
+  Family family = Make(kMistral, "Mistral4ForCausalLM", "mistral4");
+  family.gguf_architecture = kMistral;
+  family.hf_partial_rotary = true;
+  family.finish_hf = FinishMistralHf;
+  family.write_hf = WriteMistralHf;
+  return family;
+}
+
 constexpr Family MakeSigmoid() {
   Family family = Make(kSigmoid, "DeepseekV3ForCausalLM", "deepseek_v3");
   family.gguf_architecture = kSigmoid;
@@ -251,6 +308,7 @@ constexpr Family MakeSigmoid() {
 
 constinit const Family kDeepseekV3Family = MakeSigmoid();
 constinit const Family kDeepseekV2Family = MakeSoftmax();
+constinit const Family kMistral4Family = MakeMistral();
 // Of other names there, and the same otherwise.
 constinit const Family kGlm4MoeLiteFamily =
     Make("glm4-moe-lite", "Glm4MoeLiteForCausalLM", "glm4_moe_lite");
