@@ -248,9 +248,10 @@ class Session {
                                           const GenerateOptions& options,
                                           const OnToken& on_token);
 
-  // --- The parts that Sync and Generate are made of, for a scheduler
-  // ---------- How many leading ones of `tokens` the session has: what a match
-  // must exceed to be of use.
+  // --- The parts that Sync and Generate are made of, for a scheduler ---------
+
+  // How many leading ones of `tokens` the session has: what a match must exceed
+  // to be of use.
   int Held(std::span<const std::int32_t> tokens) const;
   // Keeps the longest prefix of `tokens` that the session or `match` has, but
   // never all of them: report.reused_tokens. The rest is to be appended by
@@ -313,9 +314,13 @@ struct SessionStep {
 
 class Engine {
  public:
-  // Maps the model and makes its tokenizer; reads no weights. Errors name what
-  // is wrong or unsupported.
-  static Result<std::unique_ptr<Engine>> Open(const EngineOptions& options);
+  // Maps the model and makes its tokenizer. Reads weights only to know whose KV
+  // is stored: with a prompt cache that does not know the file yet, or
+  // options.verify_model. `on_read` is told how many of their bytes that were.
+  // Errors name what is wrong or unsupported.
+  using OnRead = std::function<void(std::uint64_t done, std::uint64_t total)>;
+  static Result<std::unique_ptr<Engine>> Open(const EngineOptions& options,
+                                              const OnRead& on_read = nullptr);
   ~Engine();
 
   const ModelInfo& info() const { return info_; }

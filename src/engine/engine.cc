@@ -30,9 +30,11 @@ LogitRows RowsFor(StepLogits want) {
 
 }  // namespace
 
-Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
+Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options,
+                                             const OnRead& on_read) {
   try {
-    HEARTH_ASSIGN(std::shared_ptr<EngineCore> core, OpenCore(options, {}));
+    HEARTH_ASSIGN(std::shared_ptr<EngineCore> core,
+                  OpenCore(options, {}, on_read));
     HEARTH_ASSIGN(core->draft, OpenDraftSource(*core));
     if (core->draft != nullptr && core->draft->needs_hidden()) {
       core->steps->KeepHidden();

@@ -17,6 +17,7 @@
 #include "engine/weight_prefetch.h"
 #include "engine/workers.h"
 #include "hearth/options.h"
+#include "model/identity.h"
 #include "model/weights.h"
 #include "text/tokenizer.h"
 
@@ -43,8 +44,10 @@ struct LentToDraft {
   int context_tokens_max = 0;        // 0: no limit
 };
 
-// All that Engine::Open makes but the draft.
+// All that Engine::Open makes but the draft. `on_read`: of the model's bytes,
+// when its identity is computed.
 Result<std::shared_ptr<EngineCore>> OpenCore(const EngineOptions& options,
-                                             const LentToDraft& lent);
+                                             const LentToDraft& lent,
+                                             const BytesRead& on_read);
 
 }  // namespace hearth

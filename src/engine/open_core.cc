@@ -18,7 +18,7 @@ namespace {
 // The content digest, from the memo beside the store when the files are
 // unchanged since it was made.
 Digest DigestOf(const LoadedModel& model, const SideFiles* side_files,
-                bool trust_memo, ThreadPool& pool) {
+                bool trust_memo, ThreadPool& pool, const BytesRead& on_read) {
   std::vector<FileStamp> stamps;
   for (const MappedFile& file : model.files) stamps.push_back(file.stamp());
   if (stamps.empty()) {
@@ -28,13 +28,13 @@ Digest DigestOf(const LoadedModel& model, const SideFiles* side_files,
     }
   }
   if (side_files == nullptr || stamps.empty()) {
-    return ContentDigest(model, pool);
+    return ContentDigest(model, pool, on_read);
   }
   const ModelMemo memo(*side_files);
   if (trust_memo) {
     if (const auto known = memo.Find(stamps); known.has_value()) return *known;
   }
-  const Digest digest = ContentDigest(model, pool);
+  const Digest digest = ContentDigest(model, pool, on_read);
   // A memo that cannot be written costs time at the next start, nothing else.
   (void)memo.Save(stamps, digest);
   return digest;
@@ -48,11 +48,11 @@ void RoundRope(RopeRounding rounding, RopeConfig& rope) {
 }
 
 // Of the model as it was given and the options as they are now.
-KvIdentity IdentityOf(const EngineCore& core) {
+KvIdentity IdentityOf(const EngineCore& core, const BytesRead& on_read) {
   const MutexLock turn(core.workers->turn);
   const Digest content =
       DigestOf(core.model, core.prompt_cache->side_files(),
-               !core.options.verify_model, core.workers->pool);
+               !core.options.verify_model, core.workers->pool, on_read);
   return {
       .model_id = ModelId(core.model.config, content, core.steps->numerics()),
       .format_id = FormatId(core.kv.spec()),
@@ -109,7 +109,8 @@ std::shared_ptr<Workers> MakeWorkers(const EngineOptions& options) {
 }  // namespace
 
 Result<std::shared_ptr<EngineCore>> OpenCore(const EngineOptions& options,
-                                             const LentToDraft& lent) {
+                                             const LentToDraft& lent,
+                                             const BytesRead& on_read) {
   HEARTH_TRY(CheckOptions(options));
   auto owned = std::make_shared<EngineCore>();
   EngineCore& core = *owned;
@@ -137,7 +138,7 @@ Result<std::shared_ptr<EngineCore>> OpenCore(const EngineOptions& options,
   ApplyOptions(options, core.kv.context_tokens(), config);
   core.workers = lent.workers != nullptr ? lent.workers : MakeWorkers(options);
   core.steps = std::make_unique<StepRunner>(core.model, core.workers);
-  if (has_cache) core.prompt_cache->SetIdentity(IdentityOf(core));
+  if (has_cache) core.prompt_cache->SetIdentity(IdentityOf(core, on_read));
   core.ram = std::make_unique<RamBudget>(core.kv.pool());
   // Sequences of an engine are of one model: without a store, whose blocks are
   // those of any model, its digest need not be computed.

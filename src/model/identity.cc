@@ -1,8 +1,10 @@
 #include "model/identity.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <vector>
 
@@ -223,7 +225,8 @@ void AddConfig(Sha256& sha, const ModelConfig& c) {
 
 }  // namespace
 
-Digest ContentDigest(const LoadedModel& model, ThreadPool& pool) {
+Digest ContentDigest(const LoadedModel& model, ThreadPool& pool,
+                     const BytesRead& on_read) {
   // By name: neither the order in a file nor the split into shards matters.
   std::vector<const TensorRecord*> records;
   for (const TensorRecord& record : model.tensors) records.push_back(&record);
@@ -235,11 +238,18 @@ Digest ContentDigest(const LoadedModel& model, ThreadPool& pool) {
     CutInto(record->bytes, chunks);
     CutInto(record->scales, chunks);
   }
+  const std::uint64_t n_bytes = std::transform_reduce(
+      chunks.begin(), chunks.end(), std::uint64_t{0}, std::plus<>(),
+      [](ByteSpan chunk) { return std::uint64_t{chunk.size()}; });
   std::vector<Checksum128Value> sums(chunks.size());
+  std::atomic<std::uint64_t> n_read{0};
   pool.ParallelFor(static_cast<std::int64_t>(chunks.size()),
-                   [&](std::int64_t i, int) {
-                     sums[static_cast<std::size_t>(i)] =
-                         Checksum128(chunks[static_cast<std::size_t>(i)]);
+                   [&](std::int64_t at, int thread) {
+                     const auto i = static_cast<std::size_t>(at);
+                     sums[i] = Checksum128(chunks[i]);
+                     const std::uint64_t done = n_read += chunks[i].size();
+                     // One thread tells for all.
+                     if (thread == 0 && on_read) on_read(done, n_bytes);
                    });
 
   Sha256 sha;

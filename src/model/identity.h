@@ -2,6 +2,9 @@
 // compute the same keys and values.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+
 #include "base/hash.h"
 #include "base/thread_pool.h"
 #include "kernels/numerics.h"
@@ -9,10 +12,14 @@
 
 namespace hearth {
 
+// How many of a model's bytes were read so far. Called by one thread at a time.
+using BytesRead = std::function<void(std::uint64_t done, std::uint64_t total)>;
+
 // SHA-256 over every tensor's name, type, shape and an XXH3-128 of all its
 // bytes (hashed in parallel). Reads the whole model once: about the time of
-// one pass over memory. Callers memoise it by FileStamp.
-Digest ContentDigest(const LoadedModel& model, ThreadPool& pool);
+// one pass over memory. Callers memoise it by FileStamp. `on_read` may be null.
+Digest ContentDigest(const LoadedModel& model, ThreadPool& pool,
+                     const BytesRead& on_read = nullptr);
 
 // The model id that block ids are chained from: content digest, every field of
 // the configuration that affects the forward pass, and the numerics of the

@@ -31,6 +31,28 @@ TEST(ContentDigest, DoesNotDependOnTheNumberOfThreads) {
   EXPECT_NE(ContentDigest(model, three), expected);
 }
 
+// One thread at a time tells, of ever more bytes; never all in one step, and
+// nothing changes by it.
+TEST(ContentDigest, ReadingIsToldOfUpToTheLastByte) {
+  const std::vector<std::byte> bytes(std::size_t{40} << 20);
+  LoadedModel model;
+  model.tensors = {{"w", "F32", {10u << 20}, bytes}};
+  for (const int n_threads : {1, 3}) {
+    ThreadPool pool(n_threads);
+    std::vector<std::uint64_t> told;
+    const Digest digest = ContentDigest(
+        model, pool, [&](std::uint64_t done, std::uint64_t total) {
+          EXPECT_EQ(total, bytes.size());
+          told.push_back(done);
+        });
+    EXPECT_EQ(digest, ContentDigest(model, pool));
+    EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+    if (n_threads > 1) continue;  // others may do all of the work
+    EXPECT_EQ(told.size(), 5u);
+    EXPECT_EQ(told.back(), bytes.size());
+  }
+}
+
 TEST(ContentDigest, EveryPartOfATensorCounts) {
   ThreadPool pool(2);
   const std::vector<std::byte> a(64), b(64, std::byte{1});

@@ -1,7 +1,9 @@
 #include "cli/options/engine_args.h"
 
 #include <filesystem>
+#include <optional>
 
+#include "base/stopwatch.h"
 #include "cli/options/cache_location.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/text.h"
@@ -242,12 +244,22 @@ Result<std::unique_ptr<Engine>> EngineArgs::Open(bool quiet) {
   const bool caches =
       !engine.prompt_cache_dir.empty() || !engine.prompt_cache_file.empty();
   // Reading a model of many gigabytes takes as long as the disk takes.
-  const SlowNote note(
-      caches ? "reading the whole model once, to know whose KV it is; the next "
-               "run of this file need not"
-             : "opening the model",
-      quiet);
-  HEARTH_ASSIGN(std::unique_ptr<Engine> opened, Engine::Open(engine));
+  std::optional<SlowNote> note;
+  if (!caches) note.emplace("opening the model", quiet);
+  Progress progress("reading", Unit::kBytes, quiet);
+  const Stopwatch watch;
+  bool told = quiet;
+  HEARTH_ASSIGN(
+      std::unique_ptr<Engine> opened,
+      Engine::Open(engine, [&](std::uint64_t done, std::uint64_t total) {
+        if (!told && watch.ms() > 1000) {
+          told = true;
+          Note(
+              "reading the whole model once, to know whose KV it is; the next "
+              "run of this file need not");
+        }
+        progress.Update(done, total);
+      }));
   UseModel(*opened);
   return opened;
 }

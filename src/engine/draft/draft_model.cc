@@ -256,7 +256,8 @@ Result<std::unique_ptr<DraftSource>> OpenDraftModel(EngineCore& target) {
   HEARTH_ASSIGN(auto core,
                 OpenCore(OptionsOfDraft(target.options),
                          {.workers = target.workers,
-                          .context_tokens_max = target.kv.context_tokens()}));
+                          .context_tokens_max = target.kv.context_tokens()},
+                         /*on_read=*/nullptr));
   HEARTH_TRY(CheckVocabulary(*target.tokenizer, *core->tokenizer,
                              target.options.draft));
   return std::unique_ptr<DraftSource>(std::make_unique<DraftModelSource>(
