@@ -131,13 +131,16 @@ class DraftModel final : public Drafter {
   // The target's history becomes this one.
   Result<void> Follow(const DraftRequest& request) {
     const auto n_tokens = static_cast<int>(request.tokens.size());
-    while (true) {
-      HEARTH_ASSIGN(const int left, ReadSome(request.tokens, kReadStepTokens));
-      if (left == 0) break;
-      if (request.progress && !request.progress(n_tokens - left, n_tokens)) {
+    const int wanted = session_->engine().options.prefill_step_tokens;
+    const int step = wanted > 0 ? wanted : kReadStepTokens;
+    HEARTH_ASSIGN(int left, ReadSome(request.tokens, 0));
+    while (left > 0) {
+      const int n_there = n_tokens - 1 - left;
+      if (request.progress && !request.progress(n_there, n_tokens)) {
         session_->Persist();
         return {Code::kCancelled, "the draft model's prefill was stopped"};
       }
+      HEARTH_ASSIGN(left, ReadSome(request.tokens, step));
     }
     const int n_common = n_tokens - Lacks(request.tokens);
     if (!reading_ || session_->history().n_tokens() != n_common) {
