@@ -19,10 +19,18 @@ struct PromptInfo {
   std::uint64_t n_tokens = 0;
   std::uint64_t n_blocks_full = 0;
   std::uint64_t n_blocks_present = 0;  // of the full ones
-  std::uint64_t n_tokens_usable = 0;   // up to the first missing block
+  // Up to the first missing block; of a model that carries states, up to the
+  // newest of them that all blocks before are there for.
+  std::uint64_t n_tokens_usable = 0;
+  // All blocks are there and, of a model that carries states, some of these.
+  bool whole = false;
   std::uint64_t n_tail_tokens = 0;
-  std::uint64_t bytes = 0;         // manifest, note and blocks
-  std::uint64_t bytes_shared = 0;  // of them, of blocks other prompts have too
+  std::uint64_t bytes = 0;         // manifest, note, blocks and states
+  std::uint64_t bytes_shared = 0;  // of them, that other prompts have too
+  // Of a model that carries states: positions where they are stored.
+  bool carries_states = false;
+  std::uint64_t n_states = 0;
+  std::uint64_t bytes_states = 0;  // of bytes
   std::int64_t created_ns = 0;
   std::int64_t last_use_ns = 0;
   bool pinned = false;
@@ -44,9 +52,19 @@ struct BlockInfo {
   int n_sharing = 0;        // stored prompts that have it
 };
 
+// A file of states: what all layers keep at one position.
+struct StateInfo {
+  std::string id;              // of the prefix
+  std::uint64_t n_tokens = 0;  // of the prefix
+  bool present = false;
+  std::uint64_t bytes = 0;  // of the file
+  int n_sharing = 0;        // stored prompts that name it
+};
+
 struct PromptDetails {
   PromptInfo info;
   std::vector<BlockInfo> blocks;
+  std::vector<StateInfo> states;     // rising
   std::vector<std::int32_t> tokens;  // up to the first missing block
   std::string note;  // the sidecar's JSON text; empty without one
 };
@@ -65,7 +83,8 @@ struct ModelStats {
 
 struct StoreStats {
   std::uint64_t total_bytes = 0;
-  KindStats blocks, manifests, sidecars, memos, quarantined, temporaries, other;
+  KindStats blocks, states, manifests, sidecars, memos, quarantined,
+      temporaries, other;
   std::uint64_t n_blocks_loose = 0;  // in no manifest: stopped prefills
   std::uint64_t n_pinned = 0;
   std::int64_t free_bytes = -1;  // of the disk; -1: unknown

@@ -18,8 +18,11 @@ struct PromptTreeNode {
   std::uint64_t n_blocks = 0;          // pieces of a block count each
   std::uint64_t n_blocks_present = 0;  // of them
   std::uint64_t bytes = 0;             // of their files
-  int n_prompts = 0;                   // that go this way
-  std::int64_t last_use_ns = 0;        // the newest of these prompts'
+  // Of a model that carries states: positions among these tokens where they are
+  // stored, and the bytes of their files.
+  std::uint64_t n_states = 0, bytes_states = 0;
+  int n_prompts = 0;             // that go this way
+  std::int64_t last_use_ns = 0;  // the newest of these prompts'
   int prompt = -1;  // in PromptTree::prompts: the one that ends here; -1: none
 };
 

@@ -125,6 +125,10 @@ struct KvReport {
   std::uint64_t physical_bytes = 0;  // what is resident for it, mapped included
   std::uint64_t mapped_bytes = 0;    // of them: shared with the page cache
   std::uint64_t shared_bytes = 0;    // of them: other sessions hold them, too
+  // Of a model that carries states: of physical_bytes, those of the newest
+  // token and of earlier ones that are kept; and how many positions these are.
+  std::uint64_t state_bytes = 0;
+  int kept_states = 0;
   int populated_layers = 0;
   int kv_layers = 0;
 };
@@ -132,6 +136,7 @@ struct KvReport {
 // KV memory of all sessions of an engine; what several hold counts once.
 struct KvMemory {
   std::uint64_t held_bytes = 0;    // of this process; waiting saves included
+  std::uint64_t state_bytes = 0;   // of them: states of models that carry them
   std::uint64_t mapped_bytes = 0;  // shared with the page cache
 };
 
@@ -232,8 +237,12 @@ class Session {
   // session, the prompt cache file or directory has, computes the rest. The
   // caller always gives the whole prompt. kInvalidArgument for an empty prompt
   // or foreign ids, kResourceFull when it exceeds the context.
+  // `marks`: numbers of leading tokens, rising, that a message ends with, where
+  // control tokens do not tell. A model that carries states can be gone on with
+  // from positions alone where they were kept, and these are such places.
   Result<SyncReport> Sync(std::span<const std::int32_t> tokens,
-                          const Progress& progress);
+                          const Progress& progress,
+                          std::span<const int> marks = {});
 
   // Samples from the state that Sync left. Token text arrives as soon as it is
   // complete. After the first token the prompt is handed to the prompt cache.
@@ -257,9 +266,16 @@ class Session {
   // never all of them: report.reused_tokens. The rest is to be appended by
   // Engine::Step, which hands full blocks to the prompt cache every half second
   // meanwhile. Errors as Sync, and kInvalidArgument for a match of another
-  // prompt or engine.
+  // prompt or engine. `marks` as Sync.
   Result<SyncReport> Attach(std::span<const std::int32_t> tokens,
-                            PrefixMatch match);
+                            PrefixMatch match, std::span<const int> marks = {});
+  // Of a model that carries states: the number of tokens, above n_tokens(),
+  // that a step of the attached prompt should end with, so that the states
+  // there are kept. Of others the prompt's number of tokens.
+  int NextStop() const;
+  // Another such place, which somebody else's prompt has in common. False when
+  // the prompt has come to it already, or does not go there.
+  bool AddStop(int n_tokens);
   // Begins an answer from the logits of the last step. It may outlive the
   // session object. kInvalidArgument when there are none.
   Result<std::unique_ptr<Generation>> Begin(const GenerateOptions& options,
@@ -279,8 +295,9 @@ class Session {
   // with the tokens that the session had and steps for what is missing.
   void Finish();
   // The two halves of it. False when the writer has no room now and some of it
-  // was not handed over.
-  bool TryPersist();
+  // was not handed over. `rests`: nobody is expected to ask soon, so that
+  // states of the newest tokens are worth their files, too.
+  bool TryPersist(bool rests = false);
   void Rest();
 
   // Keeps the first `n_tokens`. kInvalidArgument when there are fewer.
@@ -357,6 +374,10 @@ class Engine {
   // of the given sizes (the last one repeats; empty: one size fits).
   Result<std::vector<float>> Logits(std::span<const std::int32_t> tokens,
                                     std::span<const int> steps);
+
+  // Whether the model carries states from token to token, so that a prompt can
+  // be begun from positions alone where they were kept.
+  bool carries_states() const;
 
   // Whether the memory budget can ever hold so many tokens of one session, what
   // can be mapped from the prompt cache not counted.

@@ -97,7 +97,13 @@ class ConcatSequence final : public KvSequence {
     }
   }
 
-  void KeepState() override { states_.Keep(); }
+  StateCheckpointPtr KeepState() override { return states_.Keep(); }
+  std::vector<StateCheckpointPtr> KeptStates() const override {
+    return states_.kept();
+  }
+  void RestoreState(StateCheckpointPtr here) override {
+    states_.Restore(n_tokens_, std::move(here));
+  }
 
   Result<std::unique_ptr<KvSequence>> Fork() const override {
     auto fork = std::make_unique<ConcatSequence>(*this);
@@ -107,7 +113,7 @@ class ConcatSequence final : public KvSequence {
 
   Result<void> AppendStored(ByteSpan payload, int n_tokens,
                             std::shared_ptr<const void>, bool) override {
-    HEARTH_CHECK(states_.empty() && n_tokens_ % spec_.block_tokens == 0);
+    HEARTH_CHECK(n_tokens_ % spec_.block_tokens == 0);
     const KvLayout stored(spec_, n_tokens);
     HEARTH_CHECK(payload.size() == stored.block_bytes());
     HEARTH_TRY(Extend(n_tokens));
@@ -158,7 +164,8 @@ class ConcatSequence final : public KvSequence {
       usage.physical_bytes += layer.bytes.size();
       usage.populated_layers += layer.n_tokens > 0 ? 1 : 0;
     }
-    usage.physical_bytes += states_.held_bytes();
+    usage.state_bytes = states_.held_bytes();
+    usage.physical_bytes += usage.state_bytes;
     return usage;
   }
 

@@ -29,7 +29,7 @@ class InPlaceSequence final : public KvSequence {
         pool_(std::move(pool)),
         table_(pool_, spec, retention),
         tails_(pool_, spec, retention),
-        states_(spec),
+        states_(spec, pool_),
         layer_tokens_(spec.layers.size(), 0) {}
 
   const KvSpec& spec() const override { return spec_; }
@@ -150,7 +150,20 @@ class InPlaceSequence final : public KvSequence {
     n_published_ = std::min(n_published_, n_tokens / spec_.block_tokens);
   }
 
-  void KeepState() override { states_.Keep(); }
+  StateCheckpointPtr KeepState() override {
+    return states_.Keep([this]() -> StateTail {
+      const int n = n_tokens_ % spec_.block_tokens;
+      if (n == 0) return {};
+      BlockImage tail = Image(n_tokens_ / spec_.block_tokens, n);
+      return {tail.payload, std::move(tail.owner)};
+    });
+  }
+  std::vector<StateCheckpointPtr> KeptStates() const override {
+    return states_.kept();
+  }
+  void RestoreState(StateCheckpointPtr here) override {
+    states_.Restore(n_tokens_, std::move(here));
+  }
 
   Result<std::unique_ptr<KvSequence>> Fork() const override {
     auto fork = std::make_unique<InPlaceSequence>(pool_, spec_, retention_);
@@ -166,7 +179,6 @@ class InPlaceSequence final : public KvSequence {
   Result<void> AppendStored(ByteSpan payload, int n_tokens,
                             std::shared_ptr<const void> owner,
                             bool mapped) override {
-    HEARTH_CHECK(states_.empty());
     HEARTH_CHECK(n_tokens_ % spec_.block_tokens == 0 && n_tokens >= 1 &&
                  n_tokens <= spec_.block_tokens);
     const KvLayout stored(spec_, n_tokens);
@@ -199,7 +211,7 @@ class InPlaceSequence final : public KvSequence {
   }
 
   int AppendShared(std::span<const Digest> ids) override {
-    HEARTH_CHECK(states_.empty() && n_tokens_ % spec_.block_tokens == 0);
+    HEARTH_CHECK(n_tokens_ % spec_.block_tokens == 0);
     int n = n_tokens_ / spec_.block_tokens;
     const int n_before = n;
     for (; n < static_cast<int>(ids.size()); ++n) {
@@ -214,8 +226,7 @@ class InPlaceSequence final : public KvSequence {
 
   void Exchange(int block, const Digest& id, ByteSpan payload,
                 std::shared_ptr<const void> owner) override {
-    const BlockPtr& mine = table_.At(block);
-    if (mine == nullptr || mine->mapped() || !table_.IsWhole(block)) return;
+    if (IsMapped(block) || !table_.IsWhole(block)) return;
     HEARTH_CHECK(payload.size() == layout_.block_bytes());
     table_.Replace(block,
                    pool_->Exchange(id, pool_->Adopt(payload, std::move(owner),
@@ -230,26 +241,28 @@ class InPlaceSequence final : public KvSequence {
     if (n_tokens <= n_tokens_) return pool_->Promise(promise_, 0, 0);
     int n_blocks = std::max(0, BlocksOf(n_tokens) - table_.size());
     if (n_tokens_ % spec_.block_tokens != 0 && !spec_.quantised()) {
-      const BlockPtr& tail = table_.At(table_.size() - 1);
-      if (tail->read_only() || tail.use_count() > 1)
-        ++n_blocks;  // to be copied
+      const BlockPtr& tail = table_.At(table_.size() - 1);  // may be copied
+      n_blocks += tail->read_only() || tail.use_count() > 1 ? 1 : 0;
     }
     // A window lets go of the rest.
     n_blocks = std::min(
         n_blocks, std::max(2, pool_->options().n_blocks - table_.n_held()));
     // The tail after a step, while the one before it is there.
-    return pool_->Promise(promise_, n_blocks, spec_.quantised() ? 1 : 0);
+    return pool_->Promise(promise_, n_blocks, spec_.quantised() ? 1 : 0,
+                          states_.wanted_bytes());
   }
 
   const BlockTable* table() const override { return &table_; }
-  std::uint64_t TailBytes() const override { return tails_.held_bytes(); }
+  std::uint64_t TailBytes() const override {
+    return tails_.held_bytes() + states_.own_bytes();
+  }
 
   bool HasImage(int block, int n) const override {
     HEARTH_CHECK(n >= 1 && n <= spec_.block_tokens &&
                  block * spec_.block_tokens + n <= n_tokens_);
     if (block == table_.size()) return true;  // the tail of a quantised spec
-    const bool cut = spec_.quantised() && n < spec_.block_tokens;
-    return !cut && table_.IsWhole(block);
+    return (!spec_.quantised() || n == spec_.block_tokens) &&
+           table_.IsWhole(block);
   }
 
   BlockImage Image(int block, int n) const override {
@@ -273,29 +286,27 @@ class InPlaceSequence final : public KvSequence {
 
   KvUsage Usage() const override {
     KvUsage usage;
-    const bool quantised = spec_.quantised();
     const auto n = static_cast<std::uint64_t>(spec_.block_tokens);
     for (int i = 0; i < spec_.n_layers(); ++i) {
-      const std::uint64_t full_bytes =
-          spec_.layer(i).full_bytes(spec_.block_tokens);
+      const KvLayer& layer = spec_.layer(i);
+      const std::uint64_t full_bytes = layer.full_bytes(spec_.block_tokens);
       // Of a window, the newest tokens: its full blocks and the tail.
       const int n_seen = table_.SeenTokens(i, n_tokens_);
       const int n_tail = std::min(n_seen, n_tokens_ % spec_.block_tokens);
       usage.logical_bytes +=
           static_cast<std::uint64_t>(n_seen - n_tail) * full_bytes / n +
-          static_cast<std::uint64_t>(n_tail) *
-              (quantised ? spec_.layer(i).float_bytes()
-                         : (full_bytes + n - 1) / n);
+          static_cast<std::uint64_t>(n_tail) * (spec_.quantised()
+                                                    ? layer.float_bytes()
+                                                    : (full_bytes + n - 1) / n);
     }
     const BlockTable::Held held = table_.HeldBytes();
     usage.mapped_bytes = held.mapped;
     usage.shared_bytes = held.shared;
+    usage.state_bytes = states_.held_bytes();
     usage.physical_bytes =
         std::max<std::uint64_t>(held.anonymous, pool_->preallocated_bytes()) +
-        held.mapped + tails_.held_bytes() + states_.held_bytes();
-    usage.populated_layers = static_cast<int>(
-        std::count_if(layer_tokens_.begin(), layer_tokens_.end(),
-                      [](int n_held) { return n_held > 0; }));
+        held.mapped + tails_.held_bytes() + usage.state_bytes;
+    for (const int t : layer_tokens_) usage.populated_layers += t > 0 ? 1 : 0;
     return usage;
   }
 
@@ -332,12 +343,11 @@ class InPlaceSequence final : public KvSequence {
       }
     }
     fresh.promise_with_own_tail = promise_;
-    const int n_wanted = BlocksOf(n_tokens_ + n);
-    for (int i = table_.size(); i < n_wanted; ++i) {
+    for (int i = table_.size(); i < BlocksOf(n_tokens_ + n); ++i) {
       HEARTH_ASSIGN(BlockPtr block, pool_->Allocate(promise_));
       fresh.blocks.push_back(std::move(block));
     }
-    HEARTH_TRY(states_.Begin(n_tokens_, n));
+    HEARTH_TRY(states_.Begin(n_tokens_, n, promise_));
     if (spec_.quantised()) HEARTH_TRY(tails_.Begin(promise_, n_tokens_, n));
     return {};
   }
@@ -379,18 +389,6 @@ class InPlaceSequence final : public KvSequence {
 };
 
 }  // namespace
-
-Result<std::shared_ptr<BlockPool>> MakeKvPool(const KvSpec& spec,
-                                              const KvRetention& retention,
-                                              const KvRoom& room) {
-  return BlockPool::Make(
-      {.block_bytes = KvLayout(spec, spec.block_tokens).block_bytes(),
-       .tail_bytes = spec.quantised() ? KvLayout::Tail(spec).block_bytes() : 0,
-       .n_blocks = room.n_blocks,
-       .preallocate = room.preallocate,
-       .whole = !retention.windowed(),
-       .bytes_max = room.bytes_max});
-}
 
 std::unique_ptr<KvSequence> MakeInPlaceSequence(std::shared_ptr<BlockPool> pool,
                                                 const KvSpec& spec,

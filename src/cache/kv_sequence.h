@@ -21,6 +21,7 @@
 #include "cache/kv_layout.h"
 #include "cache/kv_spec.h"
 #include "cache/pool/block_pool.h"
+#include "cache/state_slab.h"
 #include "model/kv_port.h"
 
 namespace hearth {
@@ -31,6 +32,7 @@ struct KvUsage {
   std::uint64_t physical_bytes = 0;  // anonymous + mapped
   std::uint64_t mapped_bytes = 0;    // of them: shared with the page cache
   std::uint64_t shared_bytes = 0;    // of them: other sequences hold them, too
+  std::uint64_t state_bytes = 0;     // of them: states, those kept included
   int populated_layers = 0;          // KV layers that hold tokens
 };
 
@@ -62,15 +64,22 @@ class KvSequence : public HostKvPort {
   virtual void Rewind(int n_tokens) = 0;
   // Of a spec with states: the sequence can be cut back to where it is now, for
   // as long as it has not been cut further, and a few such positions at most.
-  virtual void KeepState() = 0;
+  // Gives the position; null without states, and before the first token.
+  virtual StateCheckpointPtr KeepState() = 0;
+  // Such positions, rising.
+  virtual std::vector<StateCheckpointPtr> KeptStates() const = 0;
+  // The states are these from now on, and the one position that is kept. After
+  // blocks were appended to a sequence of a spec with states this comes next.
+  // REQUIRES: they are those at n_tokens(); no step is running.
+  virtual void RestoreState(StateCheckpointPtr here) = 0;
   // A second sequence with the same tokens; sealed blocks are shared. Errors
   // as Extend.
   virtual Result<std::unique_ptr<KvSequence>> Fork() const = 0;
   // Appends a stored block behind the last full one. A full block is taken as
   // it is (or copied, by the concat reference); a partial one is copied.
   // `mapped`: the system can drop and read it again. REQUIRES:
-  // n_tokens() is a multiple of block_tokens; the spec has no states; payload
-  // has KvLayout(spec, n_tokens).block_bytes() bytes.
+  // n_tokens() is a multiple of block_tokens; payload has KvLayout(spec,
+  // n_tokens).block_bytes() bytes.
   virtual Result<void> AppendStored(ByteSpan payload, int n_tokens,
                                     std::shared_ptr<const void> owner,
                                     bool mapped = true) = 0;
@@ -84,7 +93,7 @@ class KvSequence : public HostKvPort {
   virtual void Publish(std::span<const Digest> ids) = 0;
   // Appends the blocks that the pool holds under these ids, as far as they go;
   // ids[0] is the sequence's first block. Gives how many. REQUIRES: n_tokens()
-  // is a multiple of block_tokens; the spec has no states.
+  // is a multiple of block_tokens.
   virtual int AppendShared(std::span<const Digest> ids) = 0;
   // The full block `block`, whose id is `id`, is from now on the mapping of
   // what was stored of it, so that its memory is free once nobody else holds
@@ -99,7 +108,8 @@ class KvSequence : public HostKvPort {
   // bytes that are missing; then nothing has changed.
   virtual std::uint64_t Reserve(int n_tokens) = 0;
   // Its blocks, for figures of the pool; null when it has none of a pool. And
-  // the bytes of a tail that is no block yet.
+  // the bytes of a tail that is no block yet, and of states that are nobody
+  // else's.
   virtual const BlockTable* table() const = 0;
   virtual std::uint64_t TailBytes() const = 0;
 

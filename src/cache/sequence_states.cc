@@ -10,11 +10,11 @@
 namespace hearth {
 namespace {
 
-constexpr std::size_t kAlignFloats = 16;
-
-std::size_t Padded(std::int64_t n) {
-  return (static_cast<std::size_t>(n) + kAlignFloats - 1) / kAlignFloats *
-         kAlignFloats;
+float* At(float* slab, std::size_t offset) {
+  return slab + offset / sizeof(float);
+}
+const float* At(const float* slab, std::size_t offset) {
+  return slab + offset / sizeof(float);
 }
 
 // The last inputs behind `n_rows` more of them.
@@ -79,19 +79,19 @@ void ReplayMamba2(const StateShape& shape, const float* before,
 
 }  // namespace
 
-SequenceStates::SequenceStates(const KvSpec& spec) : shapes_(spec.states) {
-  for (const StateShape& shape : shapes_) {
-    offsets_.push_back(n_floats_);
-    n_floats_ += Padded(shape.n_floats());
-  }
-}
+SequenceStates::SequenceStates(const KvSpec& spec,
+                               std::shared_ptr<BlockPool> pool)
+    : shapes_(spec.states), layout_(shapes_), pool_(std::move(pool)) {}
 
-Result<std::shared_ptr<StateSlab>> SequenceStates::NewSlab() {
+// What is kept is given up for a step, the oldest position first.
+Result<std::shared_ptr<StateSlab>> SequenceStates::NewSlab(
+    BlockPromise& promise) {
   if (spare_ != nullptr) return std::exchange(spare_, nullptr);
-  auto slab = std::make_shared<StateSlab>();
-  HEARTH_TRY(slab->memory_.ReserveFloats(n_floats_));
-  slab->n_floats_ = n_floats_;
-  return slab;
+  while (true) {
+    auto slab = StateSlab::New(layout_, pool_, promise);
+    if (slab.ok() || kept_.empty()) return slab;
+    kept_.erase(kept_.begin());
+  }
 }
 
 std::size_t SequenceStates::JournalFloats(int n_rows) const {
@@ -102,26 +102,26 @@ std::size_t SequenceStates::JournalFloats(int n_rows) const {
   return n * static_cast<std::size_t>(n_rows);
 }
 
-Result<void> SequenceStates::Begin(int n_tokens, int n_new) {
+Result<void> SequenceStates::Begin(int n_tokens, int n_new,
+                                   BlockPromise& promise) {
   if (empty()) return {};
   HEARTH_CHECK(n_tokens == n_tokens_);
   if (live_ == nullptr) {
-    HEARTH_ASSIGN(const std::shared_ptr<StateSlab> zeros, NewSlab());
-    std::memset(zeros->memory_.GetFloats(n_floats_), 0,
-                n_floats_ * sizeof(float));
+    HEARTH_ASSIGN(const std::shared_ptr<StateSlab> zeros, NewSlab(promise));
+    std::memset(zeros->writable(), 0, layout_.bytes());
     live_ = zeros;
   }
   // What the step before started from is not needed once this one is there;
   // unless somebody else holds it, this one is written over it.
-  if (before_.use_count() == 1 && before_ != live_ && spare_ == nullptr) {
+  if (CanWriteOver(before_) && spare_ == nullptr) {
     spare_ =
         std::const_pointer_cast<StateSlab>(std::exchange(before_, nullptr));
   }
   before_ = nullptr;
   n_journal_ = 0;
-  HEARTH_ASSIGN(std::shared_ptr<StateSlab> next, NewSlab());
+  HEARTH_ASSIGN(std::shared_ptr<StateSlab> next, NewSlab(promise));
   if (n_new > 1 && n_new <= kJournalTokens) {
-    HEARTH_ASSIGN(spare_, NewSlab());
+    HEARTH_ASSIGN(spare_, NewSlab(promise));
     n_journal_ = n_new;
     journal_.resize(JournalFloats(n_new));
   }
@@ -144,12 +144,11 @@ void SequenceStates::Abandon() {
 }
 
 const float* SequenceStates::Read(int state) const {
-  return live_->data() + offsets_[static_cast<std::size_t>(state)];
+  return At(live_->data(), layout_.offset(state));
 }
 
 float* SequenceStates::Write(int state) {
-  return next_->memory_.GetFloats(n_floats_) +
-         offsets_[static_cast<std::size_t>(state)];
+  return At(next_->writable(), layout_.offset(state));
 }
 
 // One state's rows one behind the other.
@@ -163,16 +162,35 @@ float* SequenceStates::Journal(int state) {
   return journal_.data() + at * static_cast<std::size_t>(n_journal_);
 }
 
-void SequenceStates::Keep() {
-  if (empty() || n_tokens_ == 0) return;
-  if (!kept_.empty() && kept_.back().n_tokens == n_tokens_) return;
-  kept_.push_back({n_tokens_, live_});
-  if (kept_.size() <= kKeptMax) return;
-  // The older half at half the density: powers of two back from the end.
+void SequenceStates::Restore(int n_tokens, StateCheckpointPtr here) {
+  HEARTH_CHECK(here != nullptr && here->n_tokens == n_tokens &&
+               here->slab->bytes() == layout_.bytes());
+  before_ = nullptr;
+  n_journal_ = 0;
+  next_ = nullptr;
+  n_new_ = 0;
+  n_tokens_ = n_tokens;
+  live_ = here->slab;
+  kept_ = {std::move(here)};
+}
+
+StateCheckpointPtr SequenceStates::Keep(
+    const std::function<StateTail()>& tail) {
+  if (empty() || n_tokens_ == 0) return nullptr;
+  if (!kept_.empty() && kept_.back()->n_tokens == n_tokens_) {
+    return kept_.back();
+  }
+  auto here = std::make_shared<const StateCheckpoint>(
+      StateCheckpoint{n_tokens_, live_, tail()});
+  kept_.push_back(here);
+  if (kept_.size() <= kKeptMax) return here;
+  // The older half at half the density: powers of two back from the end. The
+  // first stays: what conversations begin with.
   for (std::size_t i = kept_.size() / 2; i > 0;
        i -= std::min<std::size_t>(2, i)) {
     kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i) - 1);
   }
+  return here;
 }
 
 int SequenceStates::RewindableTo(int n_tokens) const {
@@ -181,8 +199,8 @@ int SequenceStates::RewindableTo(int n_tokens) const {
     return n_journal_ > 0 ? n_tokens : n_before_;
   }
   int found = 0;
-  for (const Kept& kept : kept_) {
-    if (kept.n_tokens <= n_tokens) found = kept.n_tokens;
+  for (const StateCheckpointPtr& kept : kept_) {
+    if (kept->n_tokens <= n_tokens) found = kept->n_tokens;
   }
   return found;
 }
@@ -192,8 +210,9 @@ void SequenceStates::Replay(int n_rows, StateSlab& to) const {
   const float* journal = journal_.data();
   for (std::size_t i = 0; i < shapes_.size(); ++i) {
     const StateShape& shape = shapes_[i];
-    const float* from = before_->data() + offsets_[i];
-    float* after = to.memory_.GetFloats(n_floats_) + offsets_[i];
+    const std::size_t offset = layout_.offset(static_cast<int>(i));
+    const float* from = At(before_->data(), offset);
+    float* after = At(to.writable(), offset);
     switch (shape.rule) {
       case StateRule::kLastInputs:
         ReplayInputs(shape, from, journal, n_rows, after);
@@ -220,16 +239,17 @@ void SequenceStates::Rewind(int n_tokens) {
     live_ = before_;
   } else {
     std::shared_ptr<const StateSlab> found;  // none: zeros
-    for (const Kept& kept : kept_) {
-      if (kept.n_tokens == n_tokens) found = kept.slab;
+    for (const StateCheckpointPtr& kept : kept_) {
+      if (kept->n_tokens == n_tokens) found = kept->slab;
     }
     live_ = found;
   }
   n_tokens_ = n_tokens;
   before_ = nullptr;
   n_journal_ = 0;
-  std::erase_if(
-      kept_, [n_tokens](const Kept& kept) { return kept.n_tokens > n_tokens; });
+  std::erase_if(kept_, [n_tokens](const StateCheckpointPtr& kept) {
+    return kept->n_tokens > n_tokens;
+  });
 }
 
 SequenceStates SequenceStates::Fork() const {
@@ -241,17 +261,54 @@ SequenceStates SequenceStates::Fork() const {
   return fork;
 }
 
-std::uint64_t SequenceStates::held_bytes() const {
+std::vector<const StateSlab*> SequenceStates::Slabs() const {
   std::vector<const StateSlab*> slabs = {live_.get(), before_.get(),
                                          next_.get(), spare_.get()};
-  for (const Kept& kept : kept_) slabs.push_back(kept.slab.get());
+  for (const StateCheckpointPtr& kept : kept_) {
+    slabs.push_back(kept->slab.get());
+  }
   std::sort(slabs.begin(), slabs.end());
   slabs.erase(std::unique(slabs.begin(), slabs.end()), slabs.end());
+  std::erase(slabs, nullptr);
+  return slabs;
+}
+
+std::uint64_t SequenceStates::held_bytes() const {
   std::uint64_t n = journal_.capacity() * sizeof(float);
-  for (const StateSlab* slab : slabs) {
-    if (slab != nullptr) n += slab->bytes();
+  for (const StateSlab* slab : Slabs()) n += slab->bytes();
+  return n;
+}
+
+std::uint64_t SequenceStates::own_bytes() const {
+  std::uint64_t n = 0;
+  for (const StateSlab* slab : Slabs()) {
+    if (slab->mapped()) continue;
+    long n_all = 0, n_here = 0;
+    const auto count = [&](const auto& pointer, long n_more) {
+      if (pointer.get() != slab) return;
+      n_all = pointer.use_count();
+      n_here += n_more;
+    };
+    count(live_, 1);
+    count(before_, 1);
+    count(next_, 1);
+    count(spare_, 1);
+    for (const StateCheckpointPtr& kept : kept_) {
+      count(kept->slab, kept.use_count() == 1 ? 1 : 0);
+    }
+    if (n_here == n_all) n += slab->bytes();
   }
   return n;
+}
+
+std::uint64_t SequenceStates::wanted_bytes() const {
+  if (empty()) return 0;
+  // Where the step leaves them, room to replay a journal to, and zeros to begin
+  // with.
+  int n = live_ == nullptr ? 3 : 2;
+  n -= spare_ != nullptr ? 1 : 0;
+  n -= CanWriteOver(before_) ? 1 : 0;
+  return static_cast<std::uint64_t>(std::max(0, n)) * layout_.bytes();
 }
 
 }  // namespace hearth

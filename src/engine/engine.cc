@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/time_limit.h"
+#include "cache/state_layout.h"
 #include "engine/describe.h"
 #include "engine/engine_core.h"
 #include "engine/session/prefix_match.h"
@@ -105,6 +106,8 @@ Result<void> Engine::Step(std::span<const SessionStep> steps) {
   return SessionCore::StepAll(*core_, wanted);
 }
 
+bool Engine::carries_states() const { return !core_->kv.spec().states.empty(); }
+
 bool Engine::CanHold(int n_tokens) const {
   const std::uint64_t bytes_max = core_->options.kv_ram_budget_bytes;
   if (core_->kv.pool() == nullptr || bytes_max == 0) return true;
@@ -116,7 +119,10 @@ bool Engine::CanHold(int n_tokens) const {
   const int n_blocks =
       std::min((n_most + spec.block_tokens - 1) / spec.block_tokens,
                core_->kv.n_blocks());
-  return spec.full_block_bytes() * static_cast<std::uint64_t>(n_blocks) <=
+  // The states before a step, after it, and room to go back in it.
+  const std::uint64_t states = 3 * StateLayout(spec.states).bytes();
+  return spec.full_block_bytes() * static_cast<std::uint64_t>(n_blocks) +
+             states <=
          bytes_max;
 }
 
@@ -136,7 +142,9 @@ std::optional<std::uint64_t> Engine::StoredBytes() const {
 KvMemory Engine::MemoryInUse() const {
   if (core_->kv.pool() == nullptr) return {};
   const PoolUsage usage = core_->kv.pool()->Usage();
-  return {.held_bytes = usage.held_bytes, .mapped_bytes = usage.mapped_bytes};
+  return {.held_bytes = usage.held_bytes,
+          .state_bytes = usage.state_bytes,
+          .mapped_bytes = usage.mapped_bytes};
 }
 
 Result<std::vector<float>> Engine::Logits(std::span<const std::int32_t> tokens,

@@ -67,6 +67,9 @@ Result<KvPlan> KvPlan::Make(const EngineOptions& options,
       BlocksOf(plan.spec_, plan.retention_, plan.context_tokens_, n_unsaved);
   HEARTH_TRY(plan.CheckPreallocation(options));
   if (plan.concat_) return plan;
+  if (!plan.spec_.states.empty()) {
+    plan.states_ = std::make_shared<StateIndex>();
+  }
   HEARTH_ASSIGN(plan.pool_,
                 MakeKvPool(plan.spec_, plan.retention_,
                            {.n_blocks = plan.n_blocks_,

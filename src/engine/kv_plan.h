@@ -6,6 +6,7 @@
 
 #include "cache/kv_sequence.h"
 #include "cache/kv_spec.h"
+#include "cache/state_index.h"
 #include "hearth/options.h"
 #include "hearth/result.h"
 #include "model/config.h"
@@ -37,6 +38,8 @@ class KvPlan {
   std::unique_ptr<KvSequence> NewSequence() const;
   // Of all sequences; null for the concat reference.
   const std::shared_ptr<BlockPool>& pool() const { return pool_; }
+  // Positions that sequences keep, of a spec with states; null without any.
+  const std::shared_ptr<StateIndex>& states() const { return states_; }
 
  private:
   Result<void> CheckPreallocation(const EngineOptions& options) const;
@@ -47,6 +50,7 @@ class KvPlan {
   int n_blocks_ = 0;
   bool concat_ = false, preallocate_ = false;
   std::shared_ptr<BlockPool> pool_;
+  std::shared_ptr<StateIndex> states_;
 };
 
 }  // namespace hearth

@@ -171,10 +171,9 @@ std::vector<Capability> CapabilitiesOf(const ModelConfig& config) {
     out.push_back({"learned sinks", true, "one score per head"});
   }
   if (config.HasStates()) {
-    out.push_back({"fork, rewind", true,
-                   "to a prompt's end, or the start; a state is at one "
-                   "position"});
-    out.push_back({"persist", false, "states are not stored yet"});
+    out.push_back({"fork, rewind, persist", true,
+                   "to where the state was kept: message ends, the prompt's "
+                   "end, now and then between; the rest is computed again"});
   } else {
     out.push_back({"fork, rewind, persist", true,
                    "what a window or a quantised block no longer has is "

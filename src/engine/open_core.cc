@@ -128,9 +128,6 @@ Result<std::shared_ptr<EngineCore>> OpenCore(const EngineOptions& options,
                                           ? core.prompt_cache->side_files()
                                           : nullptr));
   ModelConfig& config = core.model.config;
-  // A prompt's beginning cannot be gone on with from its blocks alone when the
-  // model carries a state, and the store has none.
-  if (config.HasStates()) core.prompt_cache = nullptr;
   const bool has_cache = core.prompt_cache != nullptr;
   HEARTH_TRY(SetStreaming(options, config));
   HEARTH_ASSIGN(core.kv, KvPlan::Make(options, config, has_cache,

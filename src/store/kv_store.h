@@ -40,12 +40,24 @@ struct StoredBlock {
   bool is_mapped = false;
 };
 
+// All states at one position, as found: verified, read-only.
+struct StoredState {
+  int n_tokens = 0;  // of the whole prefix that they are behind
+  ByteSpan payload;  // StateLayout(spec.states), 64-byte aligned or better
+  std::shared_ptr<const void> owner;
+  bool is_mapped = false;  // as StoredBlock's
+};
+
 struct StoreMatch {
   int first_token = 0;              // that blocks[0] begins with
   std::vector<StoredBlock> blocks;  // from there on, without a gap
   int n_tokens = 0;                 // their sum
-  int n_tokens_remote = 0;          // of them: fetched from a shared server
-  const char* tier = "disk";        // "file", or "remote" when some are
+  // Of a spec with states: those at end(), where the match ends for their sake.
+  std::optional<StoredState> state;
+  int n_tokens_in_blocks =
+      0;                      // of such a spec: how far blocks go from there on
+  int n_tokens_remote = 0;    // of them: fetched from a shared server
+  const char* tier = "disk";  // "file", or "remote" when some are
   // Why the match is not longer; empty when it goes to the prompt's end. One
   // line; names the file when a defect ended the match.
   std::string miss_reason;
@@ -112,6 +124,8 @@ class KvStore {
   // The longest stored part of the prompt from block `first_block` on: full
   // blocks by their ids, then the longest partial one; its last block may be
   // the beginning of one that goes on otherwise. Verifies all that it returns.
+  // Of a spec with states it ends where the newest stored ones are, in front of
+  // the prompt's last token at most; without any it is empty.
   // REQUIRES, here and below: the prompt's blocks have spec.block_tokens.
   virtual StoreMatch Lookup(const BlockChain& prompt, const KvSpec& spec,
                             std::size_t first_block = 0) = 0;
@@ -138,8 +152,19 @@ class KvStore {
                                   std::size_t first_block,
                                   std::span<const ByteSpan> payloads) = 0;
 
-  // The manifest of a whole prompt, whose blocks have been saved, and the
-  // readable sidecar beside it. `preview` is stored only when not empty.
+  // Saves the states behind the prompt's first `n_tokens`, whose blocks have
+  // been saved; payload: StateLayout(spec.states). Durable when it returns.
+  // Fine when they are stored already.
+  virtual Result<void> SaveState(const BlockChain& prompt, const KvSpec& spec,
+                                 std::size_t n_tokens, ByteSpan payload) = 0;
+
+  // Removes the file of such states, which others do for now; when it cannot,
+  // it stays until its room is needed.
+  virtual void DropState(const BlockChain& prompt, std::size_t n_tokens) = 0;
+
+  // The manifest of a whole prompt, whose blocks and states have been saved,
+  // and the readable sidecar beside it. `preview` is stored only when not
+  // empty.
   virtual Result<void> SaveManifest(const BlockChain& prompt,
                                     const KvSpec& spec,
                                     const std::string& preview) = 0;

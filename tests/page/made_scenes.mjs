@@ -92,7 +92,7 @@ export function madeStore(promptCount, blockCount, now) {
     const tokens = nodes[node].first_token + nodes[node].tokens;
     prompts.push({
       name: `qwen3-4b-instruct-${(0x9e3779b97f4a * (prompts.length + 1) % 2 ** 48).toString(16).padStart(12, "0")}`,
-      model: "qwen3-4b-instruct", tokens, usable: holes ? tokens - 640 : tokens, bytes: tokens * 12288, bytes_shared: tokens * 9000,
+      model: "qwen3-4b-instruct", tokens, usable: holes ? tokens - 640 : tokens, whole: !holes, bytes: tokens * 12288, bytes_shared: tokens * 9000,
       created_ms: now - age - 3600e3, last_use_ms: now - age, pinned: prompts.length === 2, node,
     });
   };

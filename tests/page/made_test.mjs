@@ -65,7 +65,7 @@ test("a stored prompt tells of itself and can be pinned and evicted", () => {
   return withPage(scene, {}, async (page) => {
     await page.locator(".tree-row", { hasText: "has a hole" }).click();
     const name = await page.locator("#prompt h3").textContent();
-    assert.match(await page.locator("#prompt").textContent(), /A block is missing after token/);
+    assert.match(await page.locator("#prompt").textContent(), /Something is missing after token/);
     await page.getByRole("button", { name: "Pin: never evict" }).click();
     await page.locator("#announce", { hasText: "Pinned" }).waitFor({ state: "attached" });
     assert.deepEqual(scene.posted, { pin: name });

@@ -30,29 +30,34 @@ Result<std::shared_ptr<BlockPool>> BlockPool::Make(
   return pool;
 }
 
-std::uint64_t BlockPool::held_bytes_with(int n_blocks, int n_tails) const {
-  std::uint64_t bytes =
-      blocks_.committed_bytes_with(n_blocks) + copied_bytes_ - discarded_bytes_;
+std::uint64_t BlockPool::held_bytes_with(int n_blocks, int n_tails,
+                                         std::uint64_t state_bytes) const {
+  std::uint64_t bytes = blocks_.committed_bytes_with(n_blocks) + copied_bytes_ -
+                        discarded_bytes_ + state_bytes_ + state_bytes;
   if (tails_.has_value()) bytes += tails_->committed_bytes_with(n_tails);
   return bytes;
 }
 
 std::uint64_t BlockPool::Promise(BlockPromise& promise, int n_blocks,
-                                 int n_tails) {
+                                 int n_tails, std::uint64_t state_bytes) {
   if (options_.bytes_max == 0) return 0;
   const MutexLock lock(mutex_);
   const int all_blocks = n_promised_blocks_ - promise.n_blocks_ + n_blocks;
   const int all_tails = n_promised_tails_ - promise.n_tails_ + n_tails;
-  const std::uint64_t bytes = held_bytes_with(all_blocks, all_tails);
-  const std::uint64_t before =
-      held_bytes_with(n_promised_blocks_, n_promised_tails_);
+  const std::uint64_t all_states =
+      promised_state_bytes_ - promise.state_bytes_ + state_bytes;
+  const std::uint64_t bytes =
+      held_bytes_with(all_blocks, all_tails, all_states);
+  const std::uint64_t before = promised_bytes();
   if (bytes > before && bytes > options_.bytes_max) {
     return bytes - options_.bytes_max;
   }
   n_promised_blocks_ = all_blocks;
   n_promised_tails_ = all_tails;
+  promised_state_bytes_ = all_states;
   promise.n_blocks_ = n_blocks;
   promise.n_tails_ = n_tails;
+  promise.state_bytes_ = state_bytes;
   return 0;
 }
 
@@ -60,7 +65,8 @@ void BlockPool::Renew(BlockPromise& promise, const BlockPromise& before) {
   const MutexLock lock(mutex_);
   n_promised_blocks_ += before.n_blocks_ - promise.n_blocks_;
   n_promised_tails_ += before.n_tails_ - promise.n_tails_;
-  promise = before;
+  promise.n_blocks_ = before.n_blocks_;
+  promise.n_tails_ = before.n_tails_;
 }
 
 BlockPtr BlockPool::Share(std::unique_ptr<Block> block) {
@@ -74,16 +80,13 @@ Result<BlockPtr> BlockPool::Allocate(Block::Home home, BlockPromise& promise) {
     const MutexLock lock(mutex_);
     const bool tail = home == Block::Home::kTail;
     int& promised = tail ? promise.n_tails_ : promise.n_blocks_;
-    const std::uint64_t before =
-        held_bytes_with(n_promised_blocks_, n_promised_tails_);
-    const std::uint64_t after =
-        held_bytes_with(n_promised_blocks_ + (tail ? 0 : 1),
-                        n_promised_tails_ + (tail ? 1 : 0));
+    const std::uint64_t before = promised_bytes();
+    const std::uint64_t after = held_bytes_with(
+        n_promised_blocks_ + (tail ? 0 : 1), n_promised_tails_ + (tail ? 1 : 0),
+        promised_state_bytes_);
     if (promised == 0 && options_.bytes_max > 0 && after > before &&
         after > options_.bytes_max) {
-      return {Code::kResourceFull,
-              "all of the KV memory, " + std::to_string(options_.bytes_max) +
-                  " bytes, is in use; give it more, or end a sequence"};
+      return FullError();
     }
     HEARTH_ASSIGN(block->bytes_, (tail ? *tails_ : blocks_).Take());
     if (promised > 0) {
@@ -96,6 +99,35 @@ Result<BlockPtr> BlockPool::Allocate(Block::Home home, BlockPromise& promise) {
       home == Block::Home::kTail ? options_.tail_bytes : options_.block_bytes;
   block->home_ = home;
   return Share(std::move(block));
+}
+
+Error BlockPool::FullError() const {
+  return {Code::kResourceFull,
+          "all of the KV memory, " + std::to_string(options_.bytes_max) +
+              " bytes, is in use; give it more, or end a sequence"};
+}
+
+Result<void> BlockPool::TakeState(std::uint64_t bytes, BlockPromise& promise) {
+  const MutexLock lock(mutex_);
+  const std::uint64_t promised = std::min(bytes, promise.state_bytes_);
+  if (promised < bytes && options_.bytes_max > 0 &&
+      promised_bytes() + (bytes - promised) > options_.bytes_max) {
+    return FullError();
+  }
+  promise.state_bytes_ -= promised;
+  promised_state_bytes_ -= promised;
+  state_bytes_ += bytes;
+  return {};
+}
+
+void BlockPool::AddState(std::uint64_t bytes) {
+  const MutexLock lock(mutex_);
+  state_bytes_ += bytes;
+}
+
+void BlockPool::ReturnState(std::uint64_t bytes) {
+  const MutexLock lock(mutex_);
+  state_bytes_ -= bytes;
 }
 
 BlockPtr BlockPool::Adopt(ByteSpan bytes, std::shared_ptr<const void> owner,
@@ -222,7 +254,9 @@ void BlockPool::Discard(const BlockPtr& block, std::span<const Range> ranges) {
 
 PoolUsage BlockPool::Usage() const {
   const MutexLock lock(mutex_);
-  return {.held_bytes = held_bytes(), .mapped_bytes = mapped_bytes_};
+  return {.held_bytes = held_bytes(),
+          .mapped_bytes = mapped_bytes_,
+          .state_bytes = state_bytes_};
 }
 
 std::uint64_t BlockPool::BytesHeldOnlyBy(

@@ -99,6 +99,7 @@ class BlockPromise {
  private:
   friend class BlockPool;
   int n_blocks_ = 0, n_tails_ = 0;
+  std::uint64_t state_bytes_ = 0;
 };
 
 struct BlockPoolOptions {
@@ -115,6 +116,7 @@ struct BlockPoolOptions {
 struct PoolUsage {
   std::uint64_t held_bytes = 0;    // anonymous; of saves in progress, too
   std::uint64_t mapped_bytes = 0;  // shared with the page cache
+  std::uint64_t state_bytes = 0;   // of held_bytes: states
 };
 
 class BlockPool : public std::enable_shared_from_this<BlockPool> {
@@ -132,12 +134,21 @@ class BlockPool : public std::enable_shared_from_this<BlockPool> {
   Result<BlockPtr> AllocateTail(BlockPromise& promise) {
     return Allocate(Block::Home::kTail, promise);
   }
-  // Promises so many blocks and tails, in place of what was promised before.
-  // Gives 0, or the bytes that are missing for it; then nothing has changed.
-  std::uint64_t Promise(BlockPromise& promise, int n_blocks, int n_tails);
+  // Promises so many blocks and tails, and bytes of states, in place of what
+  // was promised before. Gives 0, or the bytes that are missing for it; then
+  // nothing has changed.
+  std::uint64_t Promise(BlockPromise& promise, int n_blocks, int n_tails,
+                        std::uint64_t state_bytes = 0);
   // Promises again what has been taken since the promise was `before`. To be
-  // called before that is given back, so that nobody else gets it.
+  // called before that is given back, so that nobody else gets it. What states
+  // took stays taken.
   void Renew(BlockPromise& promise, const BlockPromise& before);
+  // States take `bytes` of memory, of what was promised as long as that lasts,
+  // until ReturnState. kResourceFull at the limit.
+  Result<void> TakeState(std::uint64_t bytes, BlockPromise& promise);
+  // The same of memory that is there already, whatever the limit.
+  void AddState(std::uint64_t bytes);
+  void ReturnState(std::uint64_t bytes);
   // A block of stored bytes, which `owner` keeps alive.
   BlockPtr Adopt(ByteSpan bytes, std::shared_ptr<const void> owner,
                  bool mapped);
@@ -192,10 +203,16 @@ class BlockPool : public std::enable_shared_from_this<BlockPool> {
   void Free(Block* block);
   void Unindex(Block& block) HEARTH_REQUIRES(mutex_);
   std::uint64_t held_bytes() const HEARTH_REQUIRES(mutex_) {
-    return held_bytes_with(0, 0);
+    return held_bytes_with(0, 0, 0);
   }
-  std::uint64_t held_bytes_with(int n_blocks, int n_tails) const
+  std::uint64_t held_bytes_with(int n_blocks, int n_tails,
+                                std::uint64_t state_bytes) const
       HEARTH_REQUIRES(mutex_);
+  std::uint64_t promised_bytes() const HEARTH_REQUIRES(mutex_) {
+    return held_bytes_with(n_promised_blocks_, n_promised_tails_,
+                           promised_state_bytes_);
+  }
+  Error FullError() const;
   Result<void> CheckTables() const HEARTH_REQUIRES(mutex_);
   // `held` keeps what was looked at until the lock is free again.
   Result<void> CheckIndex(std::vector<BlockPtr>& held) const
@@ -220,6 +237,8 @@ class BlockPool : public std::enable_shared_from_this<BlockPool> {
   std::set<const BlockTable*> tables_ HEARTH_GUARDED_BY(mutex_);
   int n_promised_blocks_ HEARTH_GUARDED_BY(mutex_) = 0;
   int n_promised_tails_ HEARTH_GUARDED_BY(mutex_) = 0;
+  std::uint64_t promised_state_bytes_ HEARTH_GUARDED_BY(mutex_) = 0;
+  std::uint64_t state_bytes_ HEARTH_GUARDED_BY(mutex_) = 0;
   std::uint64_t mapped_bytes_ HEARTH_GUARDED_BY(mutex_) = 0;
   std::uint64_t copied_bytes_ HEARTH_GUARDED_BY(mutex_) = 0;
   std::uint64_t discarded_bytes_ HEARTH_GUARDED_BY(mutex_) = 0;

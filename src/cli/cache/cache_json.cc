@@ -19,6 +19,8 @@ Object Describe(const PromptInfo& p) {
           {"tail_tokens", p.n_tail_tokens},
           {"bytes", p.bytes},
           {"bytes_shared", p.bytes_shared},
+          {"states", p.n_states},
+          {"bytes_states", p.bytes_states},
           {"created_unix_s", Seconds(p.created_ns)},
           {"last_use_unix_s", Seconds(p.last_use_ns)},
           {"pinned", p.pinned}};
@@ -54,6 +56,14 @@ Object ToJson(const PromptDetails& details) {
                              {"bytes", b.bytes},
                              {"shared_by", b.n_sharing}});
   }
+  json["state_files"] = Object::array();
+  for (const StateInfo& s : details.states) {
+    json["state_files"].push_back({{"id", s.id},
+                                   {"tokens", s.n_tokens},
+                                   {"present", s.present},
+                                   {"bytes", s.bytes},
+                                   {"shared_by", s.n_sharing}});
+  }
   return json;
 }
 
@@ -61,6 +71,7 @@ Object ToJson(const StoreStats& s) {
   Object json = {{"total_bytes", s.total_bytes},
                  {"free_bytes", s.free_bytes},
                  {"blocks", Describe(s.blocks)},
+                 {"states", Describe(s.states)},
                  {"manifests", Describe(s.manifests)},
                  {"sidecars", Describe(s.sidecars)},
                  {"memos", Describe(s.memos)},

@@ -35,7 +35,8 @@ PromptInfo SomePrompt() {
 const std::string kPromptJson =
     R"("name":"tiny-0123456789ab","model":"tiny","tokens":41,)"
     R"("tokens_usable":16,"blocks":2,"blocks_present":1,"tail_tokens":9,)"
-    R"("bytes":5000,"bytes_shared":400,"created_unix_s":1.5,)"
+    R"("bytes":5000,"bytes_shared":400,"states":0,"bytes_states":0,)"
+    R"("created_unix_s":1.5,)"
     R"("last_use_unix_s":2.0,"pinned":true)";
 
 TEST(CacheReport, AListOfPrompts) {
@@ -77,6 +78,7 @@ TEST(CacheReport, WhereTheBytesAre) {
   EXPECT_EQ(ToJson(stats).dump(),
             R"({"total_bytes":10,"free_bytes":20,)"
             R"("blocks":{"files":1,"bytes":7},)"
+            R"("states":{"files":0,"bytes":0},)"
             R"("manifests":{"files":0,"bytes":0},)"
             R"("sidecars":{"files":0,"bytes":0},)"
             R"("memos":{"files":2,"bytes":3},)"

@@ -57,12 +57,23 @@ std::string ToText(const PromptDetails& details) {
                      : b.is_piece ? "piece"
                                   : ""});
   }
-  return text + FormatTable(table);
+  if (details.states.empty()) {
+    return text + FormatTable(table) +
+           (info.carries_states ? "\nno states are stored\n" : "");
+  }
+  Table states = {{"STATES BEHIND", "SIZE", "SHARED BY", ""}};
+  for (const StateInfo& s : details.states) {
+    states.push_back({std::to_string(s.n_tokens) + " tokens",
+                      HumanBytes(s.bytes), std::to_string(s.n_sharing),
+                      s.present ? "" : "MISSING"});
+  }
+  return text + FormatTable(table) + "\n" + FormatTable(states);
 }
 
 std::string ToText(const StoreStats& stats) {
   const std::pair<const char*, const KindStats*> kinds[] = {
       {"blocks", &stats.blocks},
+      {"states", &stats.states},
       {"manifests", &stats.manifests},
       {"sidecars", &stats.sidecars},
       {"memos", &stats.memos},
@@ -97,7 +108,7 @@ std::string ToText(const VerifyReport& report) {
   text += LockedLine(report.n_locked,
                      " files of another key, or of none, were not read");
   for (const std::string& stem : report.incomplete) {
-    text += Escaped(stem) + ": blocks are missing\n";
+    text += Escaped(stem) + ": blocks or states are missing\n";
   }
   return text;
 }

@@ -21,7 +21,10 @@ std::string EndText(const PromptInfo& prompt) {
   std::string text =
       "  " + Escaped(prompt.stem) + ", " + HumanAgo(prompt.last_use_ns);
   if (prompt.pinned) text += ", pinned";
-  if (prompt.n_tokens_usable < prompt.n_tokens) {
+  // Of a prompt whose last token alone is computed nothing need be said.
+  const std::uint64_t n_whole =
+      prompt.n_tokens - (prompt.carries_states ? 1 : 0);
+  if (prompt.n_tokens_usable < n_whole) {
     text += ", usable up to token " + std::to_string(prompt.n_tokens_usable);
   }
   return text;
@@ -33,6 +36,10 @@ std::string NodeText(const PromptTree& tree, const PromptTreeNode& node) {
     text += ", " + Count(static_cast<std::uint64_t>(node.n_prompts), "prompt");
   }
   text += ", " + HumanBytes(node.bytes);
+  if (node.n_states > 0) {
+    text += " and " + HumanBytes(node.bytes_states) + " of states at " +
+            Count(node.n_states, "place");
+  }
   const std::uint64_t missing = node.n_blocks - node.n_blocks_present;
   if (missing > 0) text += ", " + Count(missing, "block") + " missing";
   if (node.prompt >= 0) {
@@ -119,6 +126,8 @@ Object ToJson(const PromptTree& tree) {
          {"blocks", n.n_blocks},
          {"blocks_present", n.n_blocks_present},
          {"bytes", n.bytes},
+         {"states", n.n_states},
+         {"bytes_states", n.bytes_states},
          {"prompts", n.n_prompts},
          {"last_use_unix_s", seconds(n.last_use_ns)},
          {"prompt",

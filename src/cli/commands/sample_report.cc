@@ -101,6 +101,10 @@ std::string Footer(const SampleReport& r) {
     }
     text += ", " + std::to_string(r.kv.populated_layers) + "/" +
             std::to_string(r.kv.kv_layers) + " layers";
+    if (r.kv.state_bytes > 0) {
+      text += ", states " + HumanBytes(r.kv.state_bytes) + " (the newest and " +
+              std::to_string(r.kv.kept_states) + " kept)";
+    }
   } else {
     text += "not cached";
   }
@@ -142,6 +146,10 @@ std::string ToJson(const SampleReport& r) {
   json["kv_logical_bytes"] = r.kv.logical_bytes;
   json["kv_physical_bytes"] = r.kv.physical_bytes;
   json["kv_mapped_bytes"] = r.kv.mapped_bytes;
+  if (r.kv.state_bytes > 0) {
+    json["state_bytes"] = r.kv.state_bytes;
+    json["kept_states"] = r.kv.kept_states;
+  }
   json["kv_populated_layers"] = r.kv.populated_layers;
   const SpeculationReport& speculation = r.generate.speculation;
   if (!speculation.drafter.empty()) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/time_limit.h"
+#include "cache/state_layout.h"
 #include "store/directory/dir_store.h"
 
 namespace hearth {
@@ -18,29 +19,18 @@ std::size_t HeldBlocks(const KvSpec& spec, int n_have) {
   return static_cast<std::size_t>(n_have / spec.block_tokens);
 }
 
-// Blocks written between two looks at whether the program must end.
-constexpr std::size_t kBlocksPerWrite = 32;
-
 // The search by text: leading tokens that tell most prompts apart, and how many
 // are compared to the end.
 constexpr std::size_t kTokensToTell = 32;
 constexpr std::size_t kPromptsToCompare = 16;
 
+// Bytes that a lookup of so many tokens reads, with the states behind them.
+std::uint64_t BytesRead(const KvSpec& spec, int n_tokens) {
+  return spec.bytes_per_token() * static_cast<std::uint64_t>(n_tokens) +
+         StateLayout(spec.states).bytes();
+}
+
 }  // namespace
-
-struct PromptCache::Batch {
-  KvIdentity identity;
-  std::vector<std::int32_t> tokens;
-  std::vector<BlockImage> images;
-  KvSpec spec;
-  int first = 0;  // block that images[0] is
-
-  std::size_t bytes() const {
-    std::size_t n = 0;
-    for (const BlockImage& image : images) n += image.payload.size();
-    return n;
-  }
-};
 
 PromptCache::PromptCache(const EngineOptions& options)
     : always_load_(options.cache_always),
@@ -134,8 +124,7 @@ KvIdentity PromptCache::IdentityIn(const std::string& key_space) const {
 std::optional<LoadChoice::Prediction> PromptCache::Predict(const KvSpec& spec,
                                                            int n_tokens) const {
   const MutexLock lock(mutex_);
-  return choice_.Predict(
-      n_tokens, spec.bytes_per_token() * static_cast<std::uint64_t>(n_tokens));
+  return choice_.Predict(n_tokens, BytesRead(spec, n_tokens));
 }
 
 std::optional<PromptCache::Declined> PromptCache::Decline(
@@ -200,7 +189,7 @@ StoreMatch PromptCache::Lookup(const std::string& key_space, const KvSpec& spec,
           std::chrono::steady_clock::now() - start;
       if (match.n_tokens_remote == 0) {
         const std::uint64_t bytes =
-            spec.bytes_per_token() * static_cast<std::uint64_t>(match.n_tokens);
+            match.n_tokens == 0 ? 0 : BytesRead(spec, match.n_tokens);
         Note([&](LoadChoice& choice) { choice.NoteLoad(bytes, took.count()); });
       }
     }
@@ -222,8 +211,11 @@ StoreMatch PromptCache::MapStored(const std::string& key_space,
                                   const KvSpec& spec,
                                   std::span<const std::int32_t> tokens) {
   if (store_ == nullptr) return {};
+  // Of blocks alone: what is in memory has its states there.
+  KvSpec blocks = spec;
+  blocks.states.clear();
   return store_->Lookup(
-      BlockChain(IdentityIn(key_space), tokens, spec.block_tokens), spec);
+      BlockChain(IdentityIn(key_space), tokens, spec.block_tokens), blocks);
 }
 
 void PromptCache::NotePrefill(int n_tokens, double ms) {
@@ -287,80 +279,6 @@ PromptIds PromptCache::PreferStored(const KvSpec& spec,
     if (match.has_value()) return {std::move(match->ids), match->n_from_store};
   }
   return {std::move(ids), 0};
-}
-
-PromptCache::Batch PromptCache::MakeBatch(const std::string& key_space,
-                                          std::span<const std::int32_t> tokens,
-                                          const KvSequence& sequence,
-                                          int first) const {
-  Batch batch{IdentityIn(key_space),
-              {tokens.begin(), tokens.end()},
-              {},
-              sequence.spec(),
-              first};
-  const int n_tokens = static_cast<int>(tokens.size());
-  const int step = batch.spec.block_tokens;
-  for (int block = first; block * step < n_tokens; ++block) {
-    const int n = std::min(step, n_tokens - block * step);
-    batch.images.push_back(sequence.Image(block, n));
-  }
-  return batch;
-}
-
-bool PromptCache::Save(const std::string& key_space,
-                       std::span<const std::int32_t> tokens,
-                       const KvSequence& sequence, int n_stored,
-                       std::string preview, bool may_wait) {
-  if (store_ == nullptr) return true;
-  Batch batch = MakeBatch(key_space, tokens, sequence,
-                          n_stored / sequence.spec().block_tokens);
-  const std::size_t bytes = batch.bytes();
-  SaveQueue::Job job = [this, batch = std::move(batch),
-                        preview = std::move(preview)] {
-    return WritePrompt(batch, preview);
-  };
-  if (!may_wait) return queue_->TryEnqueue(std::move(job), bytes);
-  queue_->Enqueue(std::move(job), bytes);
-  return true;
-}
-
-bool PromptCache::SaveBlocks(const std::string& key_space,
-                             std::span<const std::int32_t> tokens,
-                             const KvSequence& sequence, int n_stored) {
-  if (store_ == nullptr || queue_->failed()) return false;
-  Batch batch = MakeBatch(key_space, tokens, sequence,
-                          n_stored / sequence.spec().block_tokens);
-  const std::size_t bytes = batch.bytes();
-  return queue_->TryEnqueue(
-      [this, batch = std::move(batch)] {
-        return WriteBlocks(batch, BlockChain(batch.identity, batch.tokens,
-                                             batch.spec.block_tokens));
-      },
-      bytes);
-}
-
-Result<void> PromptCache::WriteBlocks(const Batch& batch,
-                                      const BlockChain& chain) const {
-  std::vector<ByteSpan> payloads;
-  for (const BlockImage& image : batch.images) {
-    payloads.push_back(image.payload);
-  }
-  auto first = static_cast<std::size_t>(batch.first);
-  for (auto rest = std::span<const ByteSpan>(payloads); !rest.empty();) {
-    if (queue_->giving_up()) return {Code::kCancelled, "saving was given up"};
-    const auto some = rest.first(std::min(rest.size(), kBlocksPerWrite));
-    HEARTH_TRY(store_->SaveBlocks(chain, batch.spec, first, some));
-    first += some.size();
-    rest = rest.subspan(some.size());
-  }
-  return {};
-}
-
-Result<void> PromptCache::WritePrompt(const Batch& batch,
-                                      const std::string& preview) const {
-  const BlockChain chain(batch.identity, batch.tokens, batch.spec.block_tokens);
-  HEARTH_TRY(WriteBlocks(batch, chain));
-  return store_->SaveManifest(chain, batch.spec, preview);
 }
 
 std::uint64_t PromptCache::n_lost() const {

@@ -17,6 +17,7 @@
 #include "cache/kv_sequence.h"
 #include "engine/prompt_cache/load_choice.h"
 #include "engine/prompt_cache/text_lookup.h"
+#include "engine/states/state_saves.h"
 #include "hearth/engine.h"
 #include "hearth/options.h"
 #include "store/directory/save_queue.h"
@@ -82,18 +83,21 @@ class PromptCache {
   // the writer has no room: then it waits, or gives false when it may not.
   // `n_stored` tokens came from the cache. REQUIRES: sequence holds at least
   // tokens.size() tokens, the first ones being `tokens`.
+  // `states`: of a spec that has some, those to go along.
   // `preview` goes into the readable sidecar; empty: none.
   bool Save(const std::string& key_space, std::span<const std::int32_t> tokens,
-            const KvSequence& sequence, int n_stored, std::string preview,
-            bool may_wait);
+            const KvSequence& sequence, int n_stored,
+            const StatesToSave& states, std::string preview, bool may_wait);
 
   // Hands full blocks of a sequence that still grows to the writer thread:
   // tokens [n_stored, tokens.size()), whole blocks. They are found by walking
   // their ids, with no manifest. False, and nothing happens, when the writer
-  // has no room for them now or has failed. REQUIRES: as Save.
+  // has no room for them now or has failed. States may be behind any of the
+  // tokens. REQUIRES: as Save.
   [[nodiscard]] bool SaveBlocks(const std::string& key_space,
                                 std::span<const std::int32_t> tokens,
-                                const KvSequence& sequence, int n_stored);
+                                const KvSequence& sequence, int n_stored,
+                                const StatesToSave& states);
 
   // Saves that failed or were skipped so far: when it has grown, what was
   // handed over since may be missing.
@@ -138,7 +142,8 @@ class PromptCache {
   struct Batch;
   Batch MakeBatch(const std::string& key_space,
                   std::span<const std::int32_t> tokens,
-                  const KvSequence& sequence, int first) const;
+                  const KvSequence& sequence, int first,
+                  const StatesToSave& states) const;
   // What the writer thread does with a batch.
   Result<void> WriteBlocks(const Batch& batch, const BlockChain& chain) const;
   Result<void> WritePrompt(const Batch& batch,

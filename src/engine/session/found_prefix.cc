@@ -1,5 +1,6 @@
 #include "engine/session/found_prefix.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/stopwatch.h"
@@ -38,22 +39,96 @@ std::vector<Digest> FullBlockIds(const Digest& chain_root,
   return ids;
 }
 
-Result<RestoredKv> RestoreKv(const KvPlan& plan, std::span<const Digest> ids,
-                             StoreMatch&& match) {
-  RestoredKv restored;
-  restored.sequence = plan.NewSequence();
-  KvSequence& kv = *restored.sequence;
-  const auto n_shared = static_cast<std::size_t>(kv.AppendShared(ids));
-  restored.n_shared_tokens = kv.n_tokens();
+HeldPrefix HeldInMemory(const KvPlan& plan, const PrefixIds& ids) {
+  HeldPrefix held;
+  if (plan.pool() == nullptr) return held;
+  const int step = plan.spec().block_tokens;
+  const int n = plan.pool()->CountHeld(ids.full) * step;
+  if (plan.states() == nullptr) {
+    held.n_tokens = n;
+    return held;
+  }
+  // A kept position has its own tail.
+  const int n_max =
+      std::min(n + step - 1, static_cast<int>(ids.tokens.size()) - 1);
+  held.state =
+      plan.states()->Longest(ids.root, ids.tokens, ids.full, step, n_max);
+  if (held.state != nullptr) held.n_tokens = held.state->n_tokens;
+  return held;
+}
+
+namespace {
+
+// Stored blocks behind those that the sequence shares; false when some between
+// are missing: whoever held them may have let go of them since.
+Result<bool> AppendMatch(StoreMatch& match, KvSequence& kv) {
+  const auto n_shared =
+      static_cast<std::size_t>(kv.n_tokens() / kv.block_tokens());
   const auto n_before =
       static_cast<std::size_t>(match.first_token / kv.block_tokens());
-  // Whoever held what the match stands behind may have let go of it since.
-  if (n_shared < n_before) return restored;
+  if (n_shared < n_before) return false;
   for (std::size_t i = n_shared - n_before; i < match.blocks.size(); ++i) {
     StoredBlock& block = match.blocks[i];
     HEARTH_TRY(kv.AppendStored(block.payload, block.n_tokens,
                                std::move(block.owner), block.is_mapped));
   }
+  return true;
+}
+
+// From a kept position of another sequence, or from stored states.
+Result<RestoredKv> RestoreWithState(const KvPlan& plan, const PrefixIds& ids,
+                                    StoreMatch&& match) {
+  RestoredKv restored;
+  restored.sequence = plan.NewSequence();
+  KvSequence& kv = *restored.sequence;
+  const HeldPrefix held = HeldInMemory(plan, ids);
+  const bool in_memory = held.state != nullptr && held.n_tokens >= match.end();
+  const int n = in_memory ? held.n_tokens : match.end();
+  const auto n_full = static_cast<std::size_t>(n / kv.block_tokens());
+  (void)kv.AppendShared(std::span(ids.full).first(n_full));
+  restored.n_shared_tokens = kv.n_tokens();
+  if (in_memory && kv.n_tokens() == n / kv.block_tokens() * kv.block_tokens()) {
+    const StateTail& tail = held.state->tail;
+    if (!tail.payload.empty()) {
+      HEARTH_TRY(kv.AppendStored(tail.payload, n % kv.block_tokens(),
+                                 tail.owner, /*mapped=*/false));
+    }
+    restored.n_shared_tokens = n;
+    restored.state_in_memory = true;
+    kv.RestoreState(held.state);
+    return restored;
+  }
+  if (match.state.has_value() && !in_memory) {
+    auto here = std::make_shared<StateCheckpoint>();
+    here->n_tokens = n;
+    StoredState& state = *match.state;
+    here->slab = StateSlab::Of(state.payload, std::move(state.owner),
+                               state.is_mapped, plan.pool());
+    if (n % kv.block_tokens() != 0) {
+      here->tail = {match.blocks.back().payload, match.blocks.back().owner};
+    }
+    HEARTH_ASSIGN(const bool whole, AppendMatch(match, kv));
+    if (whole && kv.n_tokens() == n) {
+      kv.RestoreState(std::move(here));
+      return restored;
+    }
+  }
+  return RestoredKv{plan.NewSequence(), 0, false};
+}
+
+}  // namespace
+
+Result<RestoredKv> RestoreKv(const KvPlan& plan, const PrefixIds& ids,
+                             StoreMatch&& match) {
+  if (!plan.spec().states.empty()) {
+    return RestoreWithState(plan, ids, std::move(match));
+  }
+  RestoredKv restored;
+  restored.sequence = plan.NewSequence();
+  KvSequence& kv = *restored.sequence;
+  (void)kv.AppendShared(ids.full);
+  restored.n_shared_tokens = kv.n_tokens();
+  HEARTH_TRY(AppendMatch(match, kv));
   return restored;
 }
 

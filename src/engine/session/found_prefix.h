@@ -34,14 +34,31 @@ std::vector<Digest> FullBlockIds(const Digest& chain_root,
                                  std::span<const std::int32_t> tokens,
                                  int block_tokens);
 
-// A new sequence of the blocks that sequences of the engine hold under `ids`,
-// and behind them of what the store had: a failed load touches no live one.
+// A prompt's tokens and what its blocks are found by.
+struct PrefixIds {
+  Digest root;
+  std::span<const std::int32_t> tokens;
+  std::vector<Digest> full;  // of the full blocks
+};
+
+// What sequences of the engine hold of the prompt: full blocks or, of a spec
+// with states, a kept position and all blocks before it, which leaves the
+// prompt's last token to be computed.
+struct HeldPrefix {
+  int n_tokens = 0;
+  StateCheckpointPtr state;  // null without states
+};
+HeldPrefix HeldInMemory(const KvPlan& plan, const PrefixIds& ids);
+
+// A new sequence of what sequences of the engine hold and of what the store
+// had, whichever goes further: a failed load touches no live one.
 // kResourceFull, kIo.
 struct RestoredKv {
   std::unique_ptr<KvSequence> sequence;
   int n_shared_tokens = 0;  // of them, held by other sequences
+  bool state_in_memory = false;
 };
-Result<RestoredKv> RestoreKv(const KvPlan& plan, std::span<const Digest> ids,
+Result<RestoredKv> RestoreKv(const KvPlan& plan, const PrefixIds& ids,
                              StoreMatch&& match);
 
 }  // namespace hearth

@@ -69,8 +69,11 @@ Result<std::optional<std::int32_t>> GenerationImpl::Sampled() {
             "logits"};
   }
   if (session_->speculation() != nullptr) {
-    return session_->speculation()->Verify(history, emitter_);
+    const auto next = session_->speculation()->Verify(history, emitter_);
+    session_->AfterToken();
+    return next;
   }
+  session_->AfterToken();
   return emitter_.Next(history.Logits(), history.tokens());
 }
 

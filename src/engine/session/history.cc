@@ -55,6 +55,15 @@ std::span<const Digest> History::BlockIds() {
   return ids_;
 }
 
+Digest History::EndId() {
+  const std::span<const Digest> ids = BlockIds();
+  const Digest& parent = ids.empty() ? chain_root_ : ids.back();
+  const auto n_full =
+      ids.size() * static_cast<std::size_t>(kv_->block_tokens());
+  const auto rest = tokens().subspan(n_full);
+  return rest.empty() ? parent : ChildId(parent, rest);
+}
+
 Result<History> History::Fork() const {
   HEARTH_ASSIGN(auto kv, kv_->Fork());
   History fork(std::move(kv), chain_root_);

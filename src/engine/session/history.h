@@ -35,6 +35,8 @@ class History {
   const Digest& chain_root() const { return chain_root_; }
   // Chain ids of the full blocks.
   std::span<const Digest> BlockIds();
+  // Of all tokens: the chain id of the prefix that they are.
+  Digest EndId();
   // Lets other sequences find the full blocks.
   void Publish() { kv_->Publish(BlockIds()); }
   // A second history with the same tokens; sealed blocks are shared.

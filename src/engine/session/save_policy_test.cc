@@ -34,7 +34,7 @@ class SavePolicyTest : public testing::Test {
     identity.model_name = "tiny";
     cache_->SetIdentity(identity);
     policy_.emplace(cache_.get(), options_, *tokenizer_, SessionOptions{},
-                    [] { return g_now; });
+                    /*state_grid=*/1, [] { return g_now; });
   }
 
   // A history of these tokens, each computed.
@@ -121,10 +121,10 @@ TEST_F(SavePolicyTest, FullBlocksOfALongPrefillAreSavedEveryHalfSecond) {
 
 TEST_F(SavePolicyTest, WhatWasRestoredIsNotWrittenAgain) {
   const auto tokens = Range(0, 40);
-  policy_->NoteRestored(40);
+  policy_->NoteRestored(40, 0);
   policy_->BeginPrompt(40);
   policy_->SavePrompt(Of(tokens));
-  EXPECT_TRUE(policy_->SaveAll(Of(tokens), /*may_wait=*/true));
+  EXPECT_TRUE(policy_->SaveAll(Of(tokens), /*may_wait=*/true, /*rests=*/false));
   EXPECT_EQ(Stored(tokens), 0);
 }
 
@@ -150,9 +150,10 @@ TEST_F(SavePolicyTest, AllIsSavedWhenAskedForAndBlocksGetTheirManifest) {
   policy_->AfterStep(history);
   ASSERT_EQ(Stored(tokens), 2 * kBlock);
   ASSERT_EQ(Manifests(), 0);
-  EXPECT_TRUE(policy_->SaveAll(history, /*may_wait=*/true));
+  EXPECT_TRUE(policy_->SaveAll(history, /*may_wait=*/true, /*rests=*/false));
   EXPECT_EQ(Manifests(), 1) << "though every token is stored";
-  EXPECT_TRUE(policy_->SaveAll(Of(Range(0, 40)), /*may_wait=*/true));
+  EXPECT_TRUE(
+      policy_->SaveAll(Of(Range(0, 40)), /*may_wait=*/true, /*rests=*/false));
   EXPECT_EQ(Stored(Range(0, 40)), 40);
 }
 
@@ -176,7 +177,7 @@ TEST_F(SavePolicyTest, WhatALostSaveHadIsHandedOverAgain) {
   EXPECT_EQ(Stored(tokens), 0);
   const std::uint64_t n_lost = cache_->n_lost();
   EXPECT_GT(n_lost, 0u);
-  EXPECT_TRUE(policy_->SaveAll(Of(tokens), /*may_wait=*/true));
+  EXPECT_TRUE(policy_->SaveAll(Of(tokens), /*may_wait=*/true, /*rests=*/false));
   cache_->WaitForWriter();
   const std::uint64_t n_lost_again = cache_->n_lost();
   EXPECT_GT(n_lost_again, n_lost);
@@ -193,7 +194,7 @@ TEST_F(SavePolicyTest, WithoutACacheNothingHappens) {
   none.BeginPrompt(40);
   none.AfterStep(history);
   none.SavePrompt(history);
-  EXPECT_TRUE(none.SaveAll(history, /*may_wait=*/true));
+  EXPECT_TRUE(none.SaveAll(history, /*may_wait=*/true, /*rests=*/false));
   EXPECT_EQ(Stored(Range(0, 40)), 0);
 }
 

@@ -21,9 +21,10 @@ Session::Session(std::shared_ptr<SessionCore> core) : core_(std::move(core)) {}
 Session::~Session() = default;
 
 Result<SyncReport> Session::Sync(std::span<const std::int32_t> tokens,
-                                 const Progress& progress) {
+                                 const Progress& progress,
+                                 std::span<const int> marks) {
   HEARTH_ASSIGN(const auto visit, SessionCore::Visit::Enter(*core_));
-  return core_->Sync(tokens, progress);
+  return core_->Sync(tokens, progress, marks);
 }
 
 Result<GenerateReport> Session::Generate(const GenerateOptions& options,
@@ -71,14 +72,25 @@ int Session::Held(std::span<const std::int32_t> tokens) const {
 }
 
 Result<SyncReport> Session::Attach(std::span<const std::int32_t> tokens,
-                                   PrefixMatch match) {
+                                   PrefixMatch match,
+                                   std::span<const int> marks) {
   HEARTH_ASSIGN(const auto visit, SessionCore::Visit::Enter(*core_));
-  if (match.found_ == nullptr) return core_->Attach(tokens, {});
+  if (match.found_ == nullptr) return core_->Attach(tokens, {}, marks);
   if (match.found_->engine != &core_->engine()) {
     return {Code::kInvalidArgument,
             "the match is another engine's, whose KV may differ"};
   }
-  return core_->Attach(tokens, std::move(match.found_->prefix));
+  return core_->Attach(tokens, std::move(match.found_->prefix), marks);
+}
+
+int Session::NextStop() const {
+  const auto visit = SessionCore::Visit::Enter(*core_);
+  return visit.ok() ? core_->NextStop() : 0;
+}
+
+bool Session::AddStop(int n_tokens) {
+  const auto visit = SessionCore::Visit::Enter(*core_);
+  return visit.ok() && core_->AddStop(n_tokens);
 }
 
 Result<std::unique_ptr<Generation>> Session::Begin(
@@ -99,9 +111,9 @@ Result<void> Session::Reserve(int n_tokens, Relief relief) {
   return core_->Reserve(n_tokens, relief);
 }
 
-bool Session::TryPersist() {
+bool Session::TryPersist(bool rests) {
   const auto visit = SessionCore::Visit::Enter(*core_);
-  return visit.ok() && core_->TryPersist();
+  return visit.ok() && core_->TryPersist(rests);
 }
 
 void Session::Rest() {

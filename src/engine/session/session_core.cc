@@ -4,14 +4,10 @@
 #include <string>
 #include <utility>
 
-#include "base/stopwatch.h"
+#include "engine/states/state_plan.h"
 
 namespace hearth {
 namespace {
-
-// Tokens per prefill step: enough to amortise unpacking the weights, few enough
-// for a lively progress bar and a prompt answer to a cancel.
-constexpr int kPrefillStepDefault = 256;
 
 Result<void> CheckIds(std::span<const std::int32_t> tokens, int vocab_size) {
   for (const std::int32_t id : tokens) {
@@ -32,7 +28,7 @@ SessionCore::SessionCore(std::shared_ptr<EngineCore> engine, History history,
     : engine_(std::move(engine)),
       history_(std::move(history)),
       saves_(engine_->prompt_cache.get(), engine_->options, *engine_->tokenizer,
-             options) {
+             options, StateGrid(engine_->kv.spec())) {
   engine_->ram->Add(*this);
 }
 
@@ -90,136 +86,6 @@ Result<void> SessionCore::CheckPrompt(
   return CheckIds(tokens, engine_->model.config.vocab_size);
 }
 
-int SessionCore::Held(std::span<const std::int32_t> tokens) const {
-  const int n = history_.RewindableTo(history_.CommonWith(tokens));
-  if (engine_->kv.pool() == nullptr || has_states()) return n;
-  const int step = engine_->kv.spec().block_tokens;
-  if (n + step > static_cast<int>(tokens.size())) return n;
-  const auto ids = FullBlockIds(history_.chain_root(), tokens, step);
-  return std::max(n, engine_->kv.pool()->CountHeld(ids) * step);
-}
-
-Result<SyncReport> SessionCore::Attach(std::span<const std::int32_t> tokens,
-                                       FoundPrefix found) {
-  HEARTH_TRY(CheckPrompt(tokens));
-  if (!std::equal(found.tokens.begin(), found.tokens.end(), tokens.begin(),
-                  tokens.begin() + static_cast<std::ptrdiff_t>(std::min(
-                                       tokens.size(), found.tokens.size())))) {
-    return {Code::kInvalidArgument,
-            "the match is not of the prompt that it is attached to"};
-  }
-  SyncReport report;
-  report.prompt_tokens = static_cast<int>(tokens.size());
-  report.reuse_tier = "none";
-  report.lookup_ms = found.lookup_ms;
-  report.miss_reason = std::move(found.match.miss_reason);
-  report.miss_kind = found.match.miss_kind;
-  report.warnings = std::move(found.match.warnings);
-  const int n_common = history_.CommonWith(tokens);
-  int n_have = history_.RewindableTo(n_common);
-  saves_.NoteRewound(n_common);
-  if (n_have > 0) report.reuse_tier = "memory";
-  const int n_found = found.match.end();
-  // What stands before a match that begins later is in memory alone.
-  const int n_stored = found.match.first_token == 0 ? n_found : 0;
-  if (has_states()) {
-    // Blocks of other sequences would need the states behind them.
-    if (n_have < n_common || n_common == 0) {
-      report.miss_reason =
-          "the model carries a state from token to token; the session knows it "
-          "at token " +
-          std::to_string(n_have) + ", and the prompt cache keeps none";
-      report.miss_kind = MissKind::kState;
-    }
-  } else if (std::max(n_found, Held(tokens)) > n_have) {
-    const Stopwatch clock;
-    auto restored = RestoreKv(engine_->kv,
-                              FullBlockIds(history_.chain_root(), tokens,
-                                           engine_->kv.spec().block_tokens),
-                              std::move(found.match));
-    if (!restored.ok()) {
-      report.warnings.push_back("stored KV not used: " +
-                                restored.error().message);
-    } else if (const int n = restored->sequence->n_tokens(); n > n_have) {
-      report.reuse_tier = n > restored->n_shared_tokens ? found.tier : "memory";
-      history_.Replace(std::move(restored->sequence),
-                       tokens.first(static_cast<std::size_t>(n)));
-      history_.Publish();
-      saves_.NoteRestored(std::min(n, n_stored));
-      n_have = n;
-    }
-    report.lookup_ms += clock.ms();
-  }
-  saves_.BeginPrompt(report.prompt_tokens);
-  // The last token is always computed: its logits start the answer.
-  report.reused_tokens =
-      history_.RewindableTo(std::min(n_have, report.prompt_tokens - 1));
-  if (report.reused_tokens == 0) report.reuse_tier = "none";
-  history_.Rewind(report.reused_tokens);
-  in_progress_ = true;
-  return report;
-}
-
-Result<SyncReport> SessionCore::Find(std::span<const std::int32_t> tokens) {
-  HEARTH_TRY(CheckPrompt(tokens));
-  FoundPrefix found;
-  const int n_have = Held(tokens);
-  PromptCache* cache = engine_->prompt_cache.get();
-  if (cache != nullptr && n_have < static_cast<int>(tokens.size())) {
-    found = FindPrefix(*cache, saves_.key_space(), engine_->kv.spec(), tokens,
-                       n_have);
-  }
-  return Attach(tokens, std::move(found));
-}
-
-void SessionCore::NoteRead(int n_tokens, double ms) {
-  if (engine_->prompt_cache == nullptr) return;
-  engine_->prompt_cache->NotePrefill(n_tokens, ms);
-}
-
-Result<SyncReport> SessionCore::Sync(std::span<const std::int32_t> tokens,
-                                     const Session::Progress& progress) {
-  HEARTH_ASSIGN(SyncReport report, Find(tokens));
-  const Stopwatch clock;
-  const auto done = Prefill(tokens, progress);
-  if (!done.ok()) {
-    in_progress_ = false;
-    if (done.error().code == Code::kCancelled) Persist();
-    return done.error();
-  }
-  report.prefill_ms = clock.ms();
-  NoteRead(report.prompt_tokens - report.reused_tokens, report.prefill_ms);
-  return report;
-}
-
-Result<void> SessionCore::Prefill(std::span<const std::int32_t> tokens,
-                                  const Session::Progress& progress) {
-  const int n_total = static_cast<int>(tokens.size());
-  const int step_tokens = engine_->options.prefill_step_tokens > 0
-                              ? engine_->options.prefill_step_tokens
-                              : kPrefillStepDefault;
-  // All of it now: a prompt that cannot fit is refused before any work.
-  HEARTH_TRY(MakeRoom(n_total, Relief::kWait));
-  for (int at = history_.n_tokens(); at < n_total;) {
-    if (progress && !progress(at, n_total)) {
-      return {Code::kCancelled, "the prefill was stopped at token " +
-                                    std::to_string(at) + " of " +
-                                    std::to_string(n_total)};
-    }
-    int n = std::min(step_tokens, n_total - at);
-    // The last token, which every prompt computes, has a step of its own, so
-    // that the state in front of it is there when the prompt comes again.
-    if (has_states() && at + n == n_total && n > 1) --n;
-    HEARTH_TRY(Step(tokens.subspan(static_cast<std::size_t>(at),
-                                   static_cast<std::size_t>(n)),
-                    at + n == n_total ? LogitRows::kLast : LogitRows::kNone));
-    at += n;
-    if (at == n_total - 1) history_.kv().KeepState();
-  }
-  if (progress) progress(n_total, n_total);
-  return {};
-}
-
 Result<void> SessionCore::CheckStep(const SessionCoreStep& step) const {
   if (step.tokens.empty()) {
     return {Code::kInvalidArgument, "a step of a session without tokens"};
@@ -260,10 +126,25 @@ Result<void> SessionCore::StepAll(EngineCore& engine,
   HEARTH_TRY(engine.steps->Run(items));
   for (const SessionCoreStep& step : steps) {
     step.session->in_progress_ = true;
-    step.session->history_.Publish();
-    step.session->saves_.AfterStep(step.session->history_);
+    step.session->AfterStep(step.want);
   }
   return {};
+}
+
+void SessionCore::AfterStep(LogitRows want) {
+  history_.Publish();
+  // What guesses have led to is not kept before it is known to be right.
+  if (has_states() && want != LogitRows::kAll) {
+    if (std::binary_search(stops_.begin(), stops_.end(), history_.n_tokens()) ||
+        saves_.WantsState(history_)) {
+      KeepHere();
+    }
+  }
+  saves_.AfterStep(history_);
+}
+
+void SessionCore::AfterToken() {
+  if (has_states() && saves_.WantsState(history_)) KeepHere();
 }
 
 Result<void> SessionCore::Step(std::span<const std::int32_t> tokens,
@@ -291,6 +172,7 @@ Result<void> SessionCore::Rewind(int n_tokens) {
     saves_.NoteRewound(n_tokens);
   }
   saves_.ForgetPrompt();
+  stops_.clear();
   Rest();
   return {};
 }
@@ -300,6 +182,7 @@ Result<std::shared_ptr<SessionCore>> SessionCore::Fork() const {
   std::shared_ptr<SessionCore> fork(
       new SessionCore(engine_, std::move(history), {}));
   fork->saves_ = saves_.Fork();
+  fork->stops_ = stops_;
   fork->in_progress_ = in_progress_;
   if (speculation_ != nullptr) {
     HEARTH_ASSIGN(fork->speculation_, speculation_->Fork());
@@ -308,12 +191,14 @@ Result<std::shared_ptr<SessionCore>> SessionCore::Fork() const {
 }
 
 void SessionCore::Persist() {
-  (void)saves_.SaveAll(history_, /*may_wait=*/true);
+  if (has_states()) KeepHere();
+  (void)saves_.SaveAll(history_, /*may_wait=*/true, /*rests=*/true);
   if (speculation_ != nullptr) speculation_->drafter().Persist();
 }
 
-bool SessionCore::TryPersist() {
-  if (!saves_.SaveAll(history_, /*may_wait=*/false)) return false;
+bool SessionCore::TryPersist(bool rests) {
+  if (has_states() && rests) KeepHere();
+  if (!saves_.SaveAll(history_, /*may_wait=*/false, rests)) return false;
   if (speculation_ != nullptr) speculation_->drafter().Persist();
   return true;
 }
@@ -364,6 +249,7 @@ void SessionCore::LetGo() {
   history_.Rewind(0);
   saves_.NoteRewound(0);
   saves_.ForgetPrompt();
+  stops_.clear();
 }
 
 Result<void> SessionCore::Reserve(int n_tokens, Relief relief) {
@@ -390,6 +276,8 @@ KvReport SessionCore::Usage() const {
           .physical_bytes = usage.physical_bytes,
           .mapped_bytes = usage.mapped_bytes,
           .shared_bytes = usage.shared_bytes,
+          .state_bytes = usage.state_bytes,
+          .kept_states = static_cast<int>(history_.kv().KeptStates().size()),
           .populated_layers = usage.populated_layers,
           .kv_layers = engine_->kv.spec().n_layers()};
 }

@@ -68,14 +68,23 @@ class SessionCore final : private KvHolder {
   // Keeps the longest prefix of `tokens`, but never all of them, that the
   // history or `found` has.
   Result<SyncReport> Attach(std::span<const std::int32_t> tokens,
-                            FoundPrefix found);
+                            FoundPrefix found, std::span<const int> marks = {});
   // The same with what the prompt cache has: its directory is looked into.
-  Result<SyncReport> Find(std::span<const std::int32_t> tokens);
+  Result<SyncReport> Find(std::span<const std::int32_t> tokens,
+                          std::span<const int> marks = {});
   // Find, and Prefill.
   Result<SyncReport> Sync(std::span<const std::int32_t> tokens,
-                          const Session::Progress& progress);
+                          const Session::Progress& progress,
+                          std::span<const int> marks = {});
   // Computing so many tokens took `ms`: what loading is compared with.
   void NoteRead(int n_tokens, double ms);
+  // Where the next step of a prompt of n_total tokens ends at the latest.
+  int NextStop(int n_total) const;
+  // As Session's.
+  int NextStop() const { return NextStop(n_prompt_); }
+  bool AddStop(int n_tokens);
+  // Of an answer, whose last step's guesses were verified.
+  void AfterToken();
   // Computes what the history lacks of `tokens`, which begin with it.
   Result<void> Prefill(std::span<const std::int32_t> tokens,
                        const Session::Progress& progress);
@@ -88,7 +97,7 @@ class SessionCore final : private KvHolder {
   Result<std::shared_ptr<SessionCore>> Fork() const;
   void Persist();
   // Without waiting; false: some of it was not handed over.
-  bool TryPersist();
+  bool TryPersist(bool rests);
   KvReport Usage() const;
 
   // Room for the history to grow to `n_tokens`, until the next step has ended.
@@ -114,6 +123,14 @@ class SessionCore final : private KvHolder {
   void LetGo() override;
   // Room for the history to grow to `n_tokens`, until the visit ends.
   Result<void> MakeRoom(int n_tokens, Relief relief);
+  PrefixIds IdsOf(std::span<const std::int32_t> tokens) const;
+  int Restore(std::span<const std::int32_t> tokens, FoundPrefix found,
+              int n_have, SyncReport& report);
+  void PlanStops(std::span<const std::int32_t> tokens,
+                 std::span<const int> marks, int n_common, SyncReport& report);
+  // The states as they are now, for sessions that begin alike, too.
+  void KeepHere();
+  void AfterStep(LogitRows want);
   bool has_states() const { return !engine_->kv.spec().states.empty(); }
   Result<void> CheckStep(const SessionCoreStep& step) const;
 
@@ -122,7 +139,11 @@ class SessionCore final : private KvHolder {
   History history_;
   SavePolicy saves_;
   std::unique_ptr<Speculation> speculation_;  // may be null
-  int room_tokens_ = 0;                       // what MakeRoom gave
+  std::vector<int>
+      stops_;  // of the prompt: where states are to be kept; rising
+  int n_prompt_ = 0;
+  int branch_ = 0;           // how far stored blocks of the prompt go
+  int room_tokens_ = 0;      // what MakeRoom gave
   bool keeps_room_ = false;  // beyond the visit, until a step has ended
   bool in_progress_ = false;
   // Saves that were done at the last look for something to exchange.

@@ -149,6 +149,9 @@ std::string PrometheusMetrics::Text(const ServerGauges& now) {
   const char* kv = "Bytes of KV in memory";
   Set("hearth_kv_bytes", kv, d(now.kv_held_bytes), {{"kind", "anonymous"}});
   Set("hearth_kv_bytes", kv, d(now.kv_mapped_bytes), {{"kind", "mapped"}});
+  Set("hearth_state_bytes",
+      "Of anonymous KV: states that models carry from token to token",
+      d(now.kv_state_bytes));
   Set("hearth_kv_budget_bytes", "What anonymous KV may take; 0: no limit",
       d(now.kv_budget_bytes));
   Set("hearth_store_bytes", "Bytes of the store's files", d(now.store_bytes));

@@ -35,6 +35,7 @@ struct ServerGauges {
   int running = 0, waiting = 0, connections = 0, resting = 0;
   double prefill_rate = 0, decode_rate = 0;  // tokens/s, lately
   std::uint64_t kv_held_bytes = 0, kv_mapped_bytes = 0, kv_budget_bytes = 0;
+  std::uint64_t kv_state_bytes = 0;  // of kv_held_bytes
   std::uint64_t store_bytes = 0, store_budget_bytes = 0;
   std::uint64_t save_queue_bytes = 0;  // on their way to the store
   // Since the start.

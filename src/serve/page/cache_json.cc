@@ -21,8 +21,11 @@ Json ToJson(const PromptInfo& p, int node) {
                {"model", p.model_name},
                {"tokens", p.n_tokens},
                {"usable", p.n_tokens_usable},
+               {"whole", p.whole},
                {"bytes", p.bytes},
                {"bytes_shared", p.bytes_shared},
+               {"states", p.n_states},
+               {"bytes_states", p.bytes_states},
                {"created_ms", Ms(p.created_ns)},
                {"last_use_ms", Ms(p.last_use_ns)},
                {"pinned", p.pinned},
@@ -38,6 +41,8 @@ Json ToJson(const PromptTreeNode& n) {
           {"blocks", n.n_blocks},
           {"present", n.n_blocks_present},
           {"bytes", n.bytes},
+          {"states", n.n_states},
+          {"bytes_states", n.bytes_states},
           {"prompts", n.n_prompts},
           {"last_use_ms", Ms(n.last_use_ns)}};
 }

@@ -93,6 +93,7 @@ HttpAnswer MetricsText(Core& core, const Call&) {
   const KvMemory memory = core.engine->MemoryInUse();
   now.kv_held_bytes = memory.held_bytes;
   now.kv_mapped_bytes = memory.mapped_bytes;
+  now.kv_state_bytes = memory.state_bytes;
   now.kv_budget_bytes = core.engine->options().kv_ram_budget_bytes;
   now.store_budget_bytes = core.engine->options().cache_disk_budget_bytes;
   const SaveReport saves = core.engine->Saves();

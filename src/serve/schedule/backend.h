@@ -27,12 +27,15 @@ class Sequence {
   virtual int Held(std::span<const std::int32_t> tokens) = 0;
   // `found` null: nothing.
   virtual Result<SyncReport> Attach(std::span<const std::int32_t> tokens,
-                                    std::unique_ptr<Found> found) = 0;
+                                    std::unique_ptr<Found> found,
+                                    std::span<const int> marks) = 0;
+  virtual int NextStop() = 0;
+  virtual bool AddStop(int n_tokens) = 0;
   virtual Result<void> Reserve(int n_tokens, Relief relief) = 0;
   virtual Result<std::unique_ptr<Generation>> Begin(
       const GenerateOptions& options, const Session::OnToken& on_token) = 0;
   virtual Result<std::unique_ptr<Sequence>> Fork() = 0;
-  virtual bool TryPersist() = 0;
+  virtual bool TryPersist(bool rests) = 0;
   virtual void Rest() = 0;
   virtual std::vector<std::int32_t> tokens() = 0;
   virtual int n_tokens() = 0;
@@ -61,6 +64,8 @@ class Backend {
   virtual std::uint64_t waiting_bytes() = 0;
   virtual double NowMs() = 0;
   virtual int block_tokens() = 0;
+  // Whether what rests has states that are not saved at once.
+  virtual bool has_states() = 0;
 };
 
 }  // namespace hearth::serve

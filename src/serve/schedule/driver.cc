@@ -45,7 +45,7 @@ Driver::Driver(Backend& backend, const SchedulerOptions& options,
                 .stall_ms = options.stall_ms,
                 .block_tokens = backend.block_tokens(),
                 .rows_max = Engine::kStepTokensMax}),
-      resting_(options.resting_max) {}
+      resting_(options.resting_max, backend.has_states()) {}
 
 Driver::~Driver() = default;
 
@@ -85,7 +85,7 @@ void Driver::EndBranch(Branch& branch, const Result<GenerateReport>& result) {
   JobState& job = *branch.job;
   if (branch.sequence != nullptr) {
     branch.answer.reset();
-    (void)branch.sequence->TryPersist();
+    (void)branch.sequence->TryPersist(/*rests=*/false);
     const KvReport kv = branch.sequence->Usage();
     JobReport& report = job.report;
     report.kv_physical_bytes += kv.physical_bytes;
@@ -94,7 +94,8 @@ void Driver::EndBranch(Branch& branch, const Result<GenerateReport>& result) {
       report.written_tokens =
           std::max(report.written_tokens, n_saved - report.reused_tokens);
     }
-    resting_.Add(std::move(branch.sequence), job.job.key_space);
+    resting_.Add(std::move(branch.sequence), job.job.key_space,
+                 backend_.NowMs());
   }
   branch.state = Branch::State::kOver;
   moved_ = true;
@@ -171,7 +172,7 @@ bool Driver::Step() {
   Bury();
   if (resting_.has_unsaved() && backend_.NowMs() - persist_ms_ >= kPersistMs) {
     persist_ms_ = backend_.NowMs();
-    resting_.Persist();
+    resting_.Persist(persist_ms_);
   }
   return computed || moved_;
 }

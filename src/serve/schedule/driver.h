@@ -38,6 +38,8 @@ class Driver {
   // All its answers end with `error`.
   void End(JobId id, const Error& error);
   void EndAll(const Error& error);
+  // Nobody will ask any more: hands over all that rests.
+  void Settle() { resting_.Settle(); }
   void Pause(JobId id, bool paused);
   void Matched(std::uint64_t lookup, std::unique_ptr<Found> found);
 

@@ -113,7 +113,8 @@ void Driver::Matched(std::uint64_t lookup, std::unique_ptr<Found> found) {
 void Driver::Attach(Branch& branch, std::unique_ptr<Found> found) {
   JobState& job = *branch.job;
   const bool looked = found != nullptr;
-  const auto report = branch.sequence->Attach(branch.want, std::move(found));
+  const auto report = branch.sequence->Attach(branch.want, std::move(found),
+                                              job.job.save_points);
   if (!report.ok()) return EndJob(job, report.error());
   branch.at = report->reused_tokens;
   branch.state = Branch::State::kPrefill;
@@ -153,6 +154,8 @@ void Driver::FindLeader(Branch& branch) {
     if (!ahead) continue;
     const int n = CommonTokens(branch.want, other->want) / block * block;
     if (n < branch.at + block || n <= branch.follow_to) continue;
+    // A model with states can be followed to where it still comes to.
+    if (!other->sequence->AddStop(n)) continue;
     branch.follow_to = n;
     branch.leader = other->age;
   }

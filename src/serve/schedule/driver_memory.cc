@@ -82,7 +82,7 @@ void Driver::Park(Branch& branch) {
                        : counts_.preempted_decodes);
   // An answer goes on from what its sequence holds now.
   if (!IsPrefill(branch)) branch.want = branch.sequence->tokens();
-  (void)branch.sequence->TryPersist();
+  (void)branch.sequence->TryPersist(/*rests=*/false);
   branch.sequence->Rest();
   branch.follow_to = 0;
   branch.state = Branch::State::kParked;

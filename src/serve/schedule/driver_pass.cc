@@ -22,14 +22,14 @@ bool Reads(const Branch& b) {
 
 // The next place where a prefill must stop.
 int StopAfter(const Branch& branch) {
+  const int end = static_cast<int>(branch.want.size());
+  const int next = std::min(end, branch.sequence->NextStop());
   if (branch.answer == nullptr) {
     for (const int stop : branch.job->job.save_points) {
-      if (stop > branch.at && stop < static_cast<int>(branch.want.size())) {
-        return stop;
-      }
+      if (stop > branch.at && stop < end) return std::min(stop, next);
     }
   }
-  return static_cast<int>(branch.want.size());
+  return next;
 }
 
 }  // namespace
@@ -192,7 +192,7 @@ void Driver::AfterPrefill(Branch& branch, int n) {
     const auto& stops = job.job.save_points;
     if (branch.answer == nullptr &&
         std::find(stops.begin(), stops.end(), branch.at) != stops.end()) {
-      (void)branch.sequence->TryPersist();
+      (void)branch.sequence->TryPersist(/*rests=*/false);
     }
     return;
   }

@@ -20,11 +20,14 @@ class SessionSequence final : public Sequence {
     return session_->Held(tokens);
   }
   Result<SyncReport> Attach(std::span<const std::int32_t> tokens,
-                            std::unique_ptr<Found> found) override {
-    if (found == nullptr) return session_->Attach(tokens, {});
-    return session_->Attach(tokens,
-                            std::move(static_cast<FoundPrefix&>(*found).match));
+                            std::unique_ptr<Found> found,
+                            std::span<const int> marks) override {
+    if (found == nullptr) return session_->Attach(tokens, {}, marks);
+    return session_->Attach(
+        tokens, std::move(static_cast<FoundPrefix&>(*found).match), marks);
   }
+  int NextStop() override { return session_->NextStop(); }
+  bool AddStop(int n_tokens) override { return session_->AddStop(n_tokens); }
   Result<void> Reserve(int n_tokens, Relief relief) override {
     return session_->Reserve(n_tokens, relief);
   }
@@ -38,7 +41,7 @@ class SessionSequence final : public Sequence {
     return std::unique_ptr<Sequence>(
         std::make_unique<SessionSequence>(std::move(fork)));
   }
-  bool TryPersist() override { return session_->TryPersist(); }
+  bool TryPersist(bool rests) override { return session_->TryPersist(rests); }
   void Rest() override { session_->Rest(); }
   std::vector<std::int32_t> tokens() override { return session_->tokens(); }
   int n_tokens() override { return session_->n_tokens(); }
@@ -89,6 +92,7 @@ class EngineBackend final : public Backend {
         .count();
   }
   int block_tokens() override { return engine_.options().block_tokens; }
+  bool has_states() override { return engine_.carries_states(); }
 
  private:
   Engine& engine_;

@@ -6,18 +6,21 @@
 namespace hearth::serve {
 
 void Resting::Add(std::unique_ptr<Sequence> sequence,
-                  const std::string& key_space) {
+                  const std::string& key_space, double now_ms) {
   if (n_max_ == 0) {
-    (void)sequence->TryPersist();
+    (void)sequence->TryPersist(/*rests=*/true);
     return;
   }
-  One one{std::move(sequence), key_space, {}, false};
-  one.saved = one.sequence->TryPersist();
+  One one{std::move(sequence), key_space, {}, false, !has_states_, now_ms};
+  one.saved = one.sequence->TryPersist(/*rests=*/false);
   one.tokens = one.sequence->tokens();
   one.sequence->Rest();
   if (one.tokens.empty()) return;
   all_.push_back(std::move(one));
-  if (size() > n_max_) all_.pop_front();
+  if (size() <= n_max_) return;
+  One& oldest = all_.front();
+  if (!oldest.settled) (void)oldest.sequence->TryPersist(/*rests=*/true);
+  all_.pop_front();
 }
 
 std::unique_ptr<Sequence> Resting::Take(std::span<const std::int32_t> prompt,
@@ -38,15 +41,25 @@ std::unique_ptr<Sequence> Resting::Take(std::span<const std::int32_t> prompt,
   return sequence;
 }
 
-void Resting::Persist() {
+void Resting::Persist(double now_ms) {
   for (One& one : all_) {
-    if (!one.saved && !(one.saved = one.sequence->TryPersist())) return;
+    const bool settles = !one.settled && now_ms - one.since_ms >= kSettleMs;
+    if (one.saved && !settles) continue;
+    one.saved = one.sequence->TryPersist(settles);
+    if (!one.saved) return;
+    one.settled = one.settled || settles;
+  }
+}
+
+void Resting::Settle() {
+  for (One& one : all_) {
+    if (!one.settled) one.settled = one.sequence->TryPersist(/*rests=*/true);
   }
 }
 
 bool Resting::has_unsaved() const {
   return std::any_of(all_.begin(), all_.end(),
-                     [](const One& one) { return !one.saved; });
+                     [](const One& one) { return !one.saved || !one.settled; });
 }
 
 }  // namespace hearth::serve

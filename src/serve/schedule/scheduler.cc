@@ -173,6 +173,7 @@ void SchedulerImpl::Run() {
     }
     if (stopping) {
       driver_.EndAll({Code::kCancelled, "the server stops"});
+      driver_.Settle();
       Publish();
       return;
     }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <numeric>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace hearth {
@@ -17,6 +18,7 @@ struct Vertex {
   int n_children = 0;
   int n_prompts = 0;
   int prompt = -1;  // that ends here
+  std::uint64_t n_states = 0, bytes_states = 0;
   std::int64_t last_use_ns = 0;
 };
 
@@ -45,8 +47,23 @@ class TreeMaker {
       Vertex& vertex = vertices_[static_cast<std::size_t>(at)];
       ++vertex.n_prompts;
       vertex.last_use_ns = std::max(vertex.last_use_ns, last_use);
+      AddStates(prompt.header, i, vertex);
     }
     if (at >= 0) vertices_[static_cast<std::size_t>(at)].prompt = number;
+  }
+
+  // Those behind tokens of entry `i`, once however many prompts name them.
+  void AddStates(const PromptHeader& header, std::size_t i, Vertex& vertex) {
+    for (const PromptEntry& state : header.states) {
+      if (state.end <= header.FirstOf(i) || state.end > header.entries[i].end) {
+        continue;
+      }
+      const auto file = survey_.states.find(state.id);
+      if (file == survey_.states.end()) continue;
+      if (!counted_states_.insert(state.id).second) continue;
+      ++vertex.n_states;
+      vertex.bytes_states += file->second->bytes;
+    }
   }
 
   // A node ends where prompts part, and where one of them ends.
@@ -102,6 +119,8 @@ class TreeMaker {
     PromptTreeNode& node = tree_.nodes[static_cast<std::size_t>(index)];
     node.n_tokens += vertex.n_tokens;
     ++node.n_blocks;
+    node.n_states += vertex.n_states;
+    node.bytes_states += vertex.bytes_states;
     const auto file = survey_.blocks.find(vertex.id);
     if (file != survey_.blocks.end()) {
       ++node.n_blocks_present;
@@ -146,6 +165,7 @@ class TreeMaker {
   PromptTree& tree_;
   std::vector<Vertex> vertices_;  // parents first
   std::unordered_map<Step, int, StepHash> by_step_;
+  std::unordered_set<Digest> counted_states_;
 };
 
 }  // namespace

@@ -127,6 +127,16 @@ Result<PromptDetails> StoreAdmin::Show(const std::string& name) const {
     }
     details.blocks.push_back(block);
   }
+  for (const PromptEntry& entry : prompt->header.states) {
+    StateInfo state;
+    state.id = ToHex(entry.id);
+    state.n_tokens = entry.end;
+    state.n_sharing = survey->n_sharing_state.at(entry.id);
+    const auto file = survey->states.find(entry.id);
+    state.present = file != survey->states.end();
+    if (state.present) state.bytes = file->second->bytes;
+    details.states.push_back(std::move(state));
+  }
   details.note = Note(stem);
   return details;
 }
@@ -149,6 +159,7 @@ Result<StoreStats> StoreAdmin::Stats() const {
   for (const CatalogFile& file : survey->catalog.files) {
     KindStats* kind = &stats.other;
     if (file.kind == FileKind::kBlock) kind = &stats.blocks;
+    if (file.kind == FileKind::kState) kind = &stats.states;
     if (file.kind == FileKind::kManifest) kind = &stats.manifests;
     if (file.kind == FileKind::kSidecar) kind = &stats.sidecars;
     if (file.kind == FileKind::kMemo) kind = &stats.memos;
@@ -160,7 +171,7 @@ Result<StoreStats> StoreAdmin::Stats() const {
     stats.n_blocks_loose += survey->n_sharing.count(file.id) == 0 ? 1 : 0;
   }
   std::map<std::pair<std::string, Digest>, ModelStats> models;
-  std::unordered_set<Digest> counted;
+  std::unordered_set<Digest> counted, counted_states;
   for (const SurveyedPrompt& prompt : survey->prompts) {
     ModelStats& model =
         models[{prompt.header.model_name, prompt.header.model_id}];
@@ -177,6 +188,13 @@ Result<StoreStats> StoreAdmin::Stats() const {
       }
       model.n_tokens_unique += entry.end - prompt.header.FirstOf(i);
       model.bytes += file->second->bytes;
+    }
+    for (const PromptEntry& state : prompt.header.states) {
+      const auto file = survey->states.find(state.id);
+      if (file == survey->states.end()) continue;
+      if (counted_states.insert(state.id).second) {
+        model.bytes += file->second->bytes;
+      }
     }
   }
   for (auto& [key, model] : models) stats.models.push_back(std::move(model));

@@ -72,11 +72,12 @@ class Deleter {
   }
 };
 
-// As its header says; zero when it cannot be read.
-Digest ModelOfBlock(const Directory& root, const CatalogFile& file) {
+// Of a block or states, as the header says; zero when it cannot be read.
+Digest ModelOf(const Directory& root, const CatalogFile& file) {
   const auto folder = OpenFolder(root, file.folder);
   if (!folder.ok()) return {};
-  const auto header = ReadBlockHeader(*folder, file.name);
+  auto header = ReadBlockHeader(*folder, file.name);
+  if (!header.ok()) header = ReadStateHeader(*folder, file.name);
   return header.ok() ? header->model_id : Digest{};
 }
 
@@ -85,7 +86,8 @@ bool BeginsAsOurs(const Directory& root, const std::string& name) {
   if (!start.ok()) return false;
   const std::string_view text = AsText(*start);
   return LooksLikePromptFile(*start) || LooksSealed(*start) ||
-         text.starts_with(std::string_view(kBlockMagic.data(), 8));
+         text.starts_with(std::string_view(kBlockMagic.data(), 8)) ||
+         text.starts_with(std::string_view(kStateMagic.data(), 8));
 }
 
 std::uint64_t BytesIn(const Directory& root) {
@@ -109,7 +111,7 @@ Result<GcReport> StoreAdmin::Gc(const SpaceLimits& limits) const {
   std::unordered_set<std::string> kept = survey->locked;
   for (const SurveyedPrompt& prompt : survey->prompts) {
     const PromptInfo info = InfoOf(*survey, prompt, root);
-    if (info.n_tokens_usable == info.n_tokens || info.pinned) {
+    if (info.whole || info.pinned) {
       kept.insert(prompt.stem);
     } else {
       remove(kPromptsName, prompt.file->name);
@@ -184,6 +186,11 @@ Result<GcReport> StoreAdmin::Evict(const std::string& name) const {
     const bool shared = survey->n_sharing.at(entry.id) > 1;
     if (block != survey->blocks.end() && !shared) remove(*block->second);
   }
+  for (const PromptEntry& entry : prompt->header.states) {
+    const auto state = survey->states.find(entry.id);
+    const bool shared = survey->n_sharing_state.at(entry.id) > 1;
+    if (state != survey->states.end() && !shared) remove(*state->second);
+  }
   GcReport report = std::move(deleter.report);
   report.bytes_left = BytesIn(root);
   return report;
@@ -208,7 +215,9 @@ Result<GcReport> StoreAdmin::Wipe(const WipeFilter& filter) const {
       root.OpenToOwner(entry.name);
       const auto folder = root.Sub(entry.name);
       if (folder.ok()) {
-        deleter.Empty(*folder, entry.name == kBlocksName ? 0 : 1);
+        const bool deep =
+            entry.name == kBlocksName || entry.name == kStatesName;
+        deleter.Empty(*folder, deep ? 0 : 1);
       } else if (folder.error().code != Code::kNotFound) {
         deleter.report.left.push_back(folder.error().message);
       }
@@ -237,7 +246,7 @@ Result<void> StoreAdmin::WipeModel(
             "some stored prompts are encrypted, so it is not known whose they "
             "are; give their key"};
   }
-  std::unordered_set<Digest> doomed, kept;
+  std::unordered_set<Digest> doomed, kept, doomed_states, kept_states;
   std::unordered_set<std::string> stems;
   std::unordered_set<Digest> models;  // whose loose blocks go too
   for (const SurveyedPrompt& prompt : survey->prompts) {
@@ -247,6 +256,9 @@ Result<void> StoreAdmin::WipeModel(
     for (const PromptEntry& entry : prompt.header.entries) {
       (dies ? doomed : kept).insert(entry.id);
     }
+    for (const PromptEntry& state : prompt.header.states) {
+      (dies ? doomed_states : kept_states).insert(state.id);
+    }
   }
   for (const CatalogFile& file : survey->catalog.files) {
     bool dies = false;
@@ -254,7 +266,13 @@ Result<void> StoreAdmin::WipeModel(
       case FileKind::kBlock:
         dies = (doomed.count(file.id) > 0 && kept.count(file.id) == 0) ||
                (survey->n_sharing.count(file.id) == 0 &&
-                models.count(ModelOfBlock(root, file)) > 0);
+                models.count(ModelOf(root, file)) > 0);
+        break;
+      case FileKind::kState:
+        dies = (doomed_states.count(file.id) > 0 &&
+                kept_states.count(file.id) == 0) ||
+               (survey->n_sharing_state.count(file.id) == 0 &&
+                models.count(ModelOf(root, file)) > 0);
         break;
       case FileKind::kManifest:
         dies = stems.count(StemOf(file.name, kPromptSuffix)) > 0;
@@ -275,7 +293,7 @@ Result<void> StoreAdmin::WipeModel(
       // A block under another name.
       case FileKind::kUnknown:
         dies = file.is_regular && !file.folder.empty() &&
-               models.count(ModelOfBlock(root, file)) > 0;
+               models.count(ModelOf(root, file)) > 0;
         break;
       case FileKind::kMemo:
       case FileKind::kRootFile:

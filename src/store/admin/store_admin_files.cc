@@ -13,15 +13,17 @@
 #include "store/directory/layout.h"
 #include "store/directory/prompt_survey.h"
 #include "store/format/block_image.h"
+#include "store/format/state_image.h"
 #include "store/format/token_reader.h"
 
 namespace hearth {
 namespace {
 
 // A block's image without the spec that made it: everything but the layout.
-Result<BlockHeader> CheckWholeImage(ByteSpan image, const std::string& what) {
+Result<BlockHeader> CheckWholeImage(ByteSpan image, const std::string& what,
+                                    ImageKind kind = ImageKind::kBlock) {
   HEARTH_ASSIGN(BlockHeader header,
-                ParseBlockHeader(image, image.size(), what));
+                ParseImageHeader(kind, image, image.size(), what));
   if (ChildId(header.parent_id, header.tokens) != header.block_id) {
     return {Code::kCorrupt, what + ": its id is not that of its tokens"};
   }
@@ -48,6 +50,33 @@ Result<void> CheckMacOfFetched(ByteSpan image, const BlockHeader& header,
   return CheckBlockMac(image, header, remote_key, what);
 }
 
+Result<void> CheckStateOf(const PromptHeader& prompt, std::size_t index,
+                          ByteSpan image, const std::string& what) {
+  HEARTH_ASSIGN(const BlockHeader header,
+                CheckWholeImage(image, what, ImageKind::kState));
+  return CheckStateEntry(prompt, index, header, what);
+}
+
+Result<void> CheckStateFile(const Directory& folder, const CatalogFile& file,
+                            const Vault* remote_key) {
+  const std::string what = folder.PathOf(file.name);
+  HEARTH_TRY(ReadStateHeader(folder, file.name));
+  HEARTH_ASSIGN(const FileBytes stored,
+                ReadStored(folder, file.name, kImageBytesMax));
+  HEARTH_ASSIGN(const BlockHeader header,
+                CheckWholeImage(stored.bytes, what, ImageKind::kState));
+  if (header.block_id != file.id || header.position != file.position) {
+    return {Code::kCorrupt, what + ": other states than its name says"};
+  }
+  if (remote_key == nullptr) return {};
+  const std::optional<Digest> key = MacKeyOf(stored.bytes, header);
+  if (!key.has_value()) return {};
+  if (*key != remote_key->key_id()) {
+    return {Code::kIncompatible, what + ": its MAC is of another key"};
+  }
+  return CheckStateMac(stored.bytes, header, *remote_key, what);
+}
+
 // `remote_key` null: MACs are not looked at.
 Result<void> CheckFile(const Directory& folder, const CatalogFile& file,
                        const Vault* remote_key) {
@@ -56,6 +85,9 @@ Result<void> CheckFile(const Directory& folder, const CatalogFile& file,
   if (file.kind == FileKind::kManifest) {
     HEARTH_TRY(ReadManifest(folder, file.name));
     return {};
+  }
+  if (file.kind == FileKind::kState) {
+    return CheckStateFile(folder, file, remote_key);
   }
   // Before all of it is read: what it says it is, and how long.
   HEARTH_TRY(ReadBlockHeader(folder, file.name));
@@ -70,14 +102,61 @@ Result<void> CheckFile(const Directory& folder, const CatalogFile& file,
              : CheckMacOfFetched(stored.bytes, header, *remote_key, what);
 }
 
+// The prompt's states that are stored, as images of a bundle. Those that are
+// not there any more, or not right, are named no longer: the prompt can do
+// without.
+Result<void> AddStates(const Directory& root, PromptHeader& header,
+                       std::vector<PromptImage>& images,
+                       std::vector<FileBytes>& files) {
+  std::vector<PromptEntry> kept;
+  for (std::size_t i = 0; i < header.states.size(); ++i) {
+    const StorePath path = StatePath(header.states[i].id, header.states[i].end);
+    auto folder = OpenFolder(root, path.folder);
+    auto file = folder.ok() ? ReadStored(*folder, path.name, kImageBytesMax)
+                            : Result<FileBytes>(folder.error());
+    if (!file.ok() ||
+        !CheckStateOf(header, i, file->bytes, folder->PathOf(path.name)).ok()) {
+      continue;
+    }
+    const std::size_t n = StatedHeaderBytes(file->bytes);
+    images.push_back({{file->bytes.begin(), file->bytes.begin() + n},
+                      file->bytes.subspan(n)});
+    files.push_back(std::move(*file));
+    kept.push_back(header.states[i]);
+  }
+  if (header.carries_states && kept.empty()) {
+    return {
+        Code::kNotFound,
+        "no states of this prompt are stored any more, so its blocks are of "
+        "no use and it cannot be exported"};
+  }
+  header.states = std::move(kept);
+  return {};
+}
+
+// Whether the file of such states is there, and right.
+bool HasWholeState(const Directory& root, const PromptHeader& header,
+                   std::size_t index) {
+  const PromptEntry& state = header.states[index];
+  const StorePath path = StatePath(state.id, state.end);
+  const auto folder = OpenFolder(root, path.folder);
+  if (!folder.ok() || !ReadStateHeader(*folder, path.name).ok()) return false;
+  const auto file = ReadStored(*folder, path.name, kImageBytesMax);
+  return file.ok() &&
+         CheckStateOf(header, index, file->bytes, folder->PathOf(path.name))
+             .ok();
+}
+
 // Whether Verify has something to say about it.
 bool IsChecked(const CatalogFile& file) {
   if (file.kind == FileKind::kQuarantined) return false;
   if (!file.is_regular) return !file.folder.empty() || IsStoreFolder(file.name);
-  // Of unknown ones those that may be blocks under another name.
-  return file.kind == FileKind::kBlock || file.kind == FileKind::kManifest ||
+  // Of unknown ones those that may be blocks or states under another name.
+  return file.kind == FileKind::kBlock || file.kind == FileKind::kState ||
+         file.kind == FileKind::kManifest ||
          (file.kind == FileKind::kUnknown &&
-          (file.folder.starts_with(kBlocksName) || IsStoreFolder(file.name)));
+          (file.folder.starts_with(kBlocksName) ||
+           file.folder.starts_with(kStatesName) || IsStoreFolder(file.name)));
 }
 
 Result<Directory> FolderOf(const Directory& root, const CatalogFile& file) {
@@ -141,7 +220,7 @@ Result<VerifyReport> StoreAdmin::Verify(bool set_aside, const Vault* remote_key,
   HEARTH_ASSIGN(const auto survey, Survey(root));
   for (const SurveyedPrompt& prompt : survey->prompts) {
     const PromptInfo info = InfoOf(*survey, prompt, root);
-    if (info.n_tokens_usable < info.n_tokens) {
+    if (!info.whole) {
       report.incomplete.push_back(prompt.stem);
     }
   }
@@ -183,6 +262,7 @@ Result<void> StoreAdmin::Export(const std::string& name,
     files.push_back(std::move(*file));
   }
   std::reverse(images.begin(), images.end());
+  HEARTH_TRY(AddStates(root, header, images, files));
   HEARTH_ASSIGN(const PromptFileParts file,
                 EncodePromptFile(std::move(header), std::move(images)));
   return WriteBundle(path, file.parts, *ops_, vault_.get());
@@ -199,6 +279,13 @@ Result<std::string> StoreAdmin::Import(const std::string& path,
         header, i, bundle.file.bytes.subspan(entry.image_at, entry.image_bytes),
         path));
     protection.blocks.insert(entry.id);
+  }
+  for (std::size_t i = 0; i < header.states.size(); ++i) {
+    const PromptEntry& entry = header.states[i];
+    HEARTH_TRY(CheckStateOf(
+        header, i, bundle.file.bytes.subspan(entry.image_at, entry.image_bytes),
+        path));
+    protection.states.insert(entry.id);
   }
   const std::string stem =
       PromptStem(header.model_name, header.entries.back().id);
@@ -219,17 +306,26 @@ Result<std::string> StoreAdmin::Import(const std::string& path,
     }
   }
   std::reverse(missing.begin(), missing.end());
-  for (PromptEntry& entry : header.entries) {
-    entry.image_at = entry.image_bytes = 0;
-  }
-  for (const PromptEntry& entry : missing) {
+  const auto write = [&](const StorePath& to,
+                         const PromptEntry& entry) -> Result<void> {
     const ByteSpan image =
         bundle.file.bytes.subspan(entry.image_at, entry.image_bytes);
     std::vector<std::byte> sealed;
     HEARTH_ASSIGN(auto parts,
                   ForDisk(vault_.get(), std::span(&image, 1), sealed));
-    const FileToWrite block{BlockPath(entry.id), std::move(parts)};
-    HEARTH_TRY(writer.Write(std::span(&block, 1), protection));
+    const FileToWrite file{to, std::move(parts)};
+    return writer.Write(std::span(&file, 1), protection);
+  };
+  for (const PromptEntry& entry : missing) {
+    HEARTH_TRY(write(BlockPath(entry.id), entry));
+  }
+  for (std::size_t i = 0; i < header.states.size(); ++i) {
+    const PromptEntry& entry = header.states[i];
+    if (HasWholeState(writer.root(), header, i)) continue;
+    HEARTH_TRY(write(StatePath(entry.id, entry.end), entry));
+  }
+  for (auto* entries : {&header.entries, &header.states}) {
+    for (PromptEntry& entry : *entries) entry.image_at = entry.image_bytes = 0;
   }
   HEARTH_ASSIGN(const PromptFileParts file,
                 EncodePromptFile(std::move(header), {}));

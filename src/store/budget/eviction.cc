@@ -26,6 +26,14 @@ struct Candidate {
   std::size_t depth = 0;
   bool is_protected = false;
   bool is_one_shot = false;  // a tail that goes with its manifest
+  bool is_reached = false;   // of a model with states: some are at or behind it
+};
+
+// The partial block that a prompt ends with, and the states inside.
+struct Tail {
+  std::size_t manifest = 0;
+  Digest id;
+  std::vector<Digest> states;
 };
 
 class Planner {
@@ -39,9 +47,15 @@ class Planner {
       if (file.kind == FileKind::kManifest) {
         stems_.insert(StemOf(file.name, kPromptSuffix));
       }
+      if (file.kind == FileKind::kState) {
+        const bool kept = protection.states.count(file.id) > 0;
+        states_[file.id] = {
+            .file = i, .last_use_ns = file.last_use_ns, .is_protected = kept};
+      }
       if (file.kind != FileKind::kBlock) continue;
       const bool kept = protection.blocks.count(file.id) > 0;
-      blocks_[file.id] = {i, file.last_use_ns, 0, 0, kept, false};
+      blocks_[file.id] = {
+          .file = i, .last_use_ns = file.last_use_ns, .is_protected = kept};
     }
   }
 
@@ -53,7 +67,7 @@ class Planner {
         ReadManifestAt(*prompts, i);
       }
     }
-    for (const auto& [manifest, id] : tails_) PlaceTail(manifest, id);
+    for (const Tail& tail : tails_) PlaceTail(tail);
   }
 
   // Blocks of a prefill that was stopped before its manifest: their headers
@@ -68,6 +82,9 @@ class Planner {
       if (before.has_value()) parents_[id] = *before;
     }
     for (const auto& [id, parent] : parents_) RaiseAncestors(id);
+    for (auto& [id, state] : states_) {
+      if (state.n_sharing == 0) PlaceLooseState(state);
+    }
   }
 
   std::vector<std::size_t> Order(const EvictionPolicy& policy,
@@ -96,6 +113,11 @@ class Planner {
       if (block.is_protected) continue;
       add(block.is_one_shot ? 1 : 2, worth(block.last_use_ns, block.n_sharing),
           block.depth, block.file);
+    }
+    for (const auto& [id, state] : states_) {
+      if (state.is_protected) continue;
+      add(state.is_one_shot ? 1 : 2, worth(state.last_use_ns, state.n_sharing),
+          state.depth, state.file);
     }
     std::sort(keys.begin(), keys.end());
     std::vector<std::size_t> order;
@@ -141,20 +163,71 @@ class Planner {
       ++block.n_sharing;
       block.is_protected = block.is_protected || pinned;
     }
+    if (header->carries_states) PlaceStates(*header, pinned);
     if (pinned || protection_.stems.count(stem) > 0) return;
     const std::size_t depth = header->entries.size() + 1;
     manifests_.push_back({i, file.last_use_ns, 1, depth, false, false});
     const PromptEntry& last = header->entries.back();
     if (last.end % static_cast<std::uint64_t>(header->block_tokens) != 0) {
-      tails_.emplace_back(manifests_.size() - 1, last.id);
+      Tail tail{manifests_.size() - 1, last.id, {}};
+      const std::uint64_t begin = header->BlockStart(depth - 2);
+      for (const PromptEntry& state : header->states) {
+        if (state.end > begin) tail.states.push_back(state.id);
+      }
+      tails_.push_back(std::move(tail));
     }
+  }
+
+  // A state is as deep as the block that it is behind; the last one of a prompt
+  // is worth what its block is, so that it goes no sooner. What stands behind
+  // it nobody can begin from: it is the first to go.
+  void PlaceStates(const PromptHeader& header, bool pinned) {
+    std::uint64_t last = 0;
+    for (std::size_t i = header.states.size(); i-- > 0;) {
+      const PromptEntry& entry = header.states[i];
+      const auto found = states_.find(entry.id);
+      if (found == states_.end()) continue;
+      Candidate& state = found->second;
+      ++state.n_sharing;
+      state.is_protected = state.is_protected || pinned;
+      std::size_t n = 0;
+      while (n < header.entries.size() && header.entries[n].end < entry.end) {
+        ++n;
+      }
+      state.depth = std::max(state.depth, n + 1);
+      if (last > 0) continue;
+      last = entry.end;
+      const auto block = blocks_.find(header.entries[n].id);
+      if (block == blocks_.end()) continue;
+      state.last_use_ns =
+          std::max(state.last_use_ns, block->second.last_use_ns);
+    }
+    for (std::size_t i = 0; i < header.entries.size(); ++i) {
+      const auto found = blocks_.find(header.entries[i].id);
+      if (found == blocks_.end()) continue;
+      Candidate& block = found->second;
+      const bool reached = header.FirstOf(i) < last;
+      block.is_reached = block.is_reached || reached;
+      block.is_one_shot = !block.is_reached && !block.is_protected;
+    }
+  }
+
+  // Of a prefill that was stopped before its manifest.
+  void PlaceLooseState(Candidate& state) const {
+    const CatalogFile& file = catalog_.files[state.file];
+    const auto folder = OpenFolder(root_, file.folder);
+    if (!folder.ok()) return;
+    const auto header = ReadStateHeader(*folder, file.name);
+    if (!header.ok()) return;
+    const auto before = blocks_.find(header->parent_id);
+    state.depth = 1 + (before == blocks_.end() ? 0 : before->second.depth);
   }
 
   // A tail that one prompt alone has and that was not used since it was
   // written.
-  void PlaceTail(std::size_t manifest_index, const Digest& id) {
-    Candidate& manifest = manifests_[manifest_index];
-    const auto found = blocks_.find(id);
+  void PlaceTail(const Tail& of) {
+    Candidate& manifest = manifests_[of.manifest];
+    const auto found = blocks_.find(of.id);
     if (found == blocks_.end()) return;
     Candidate& tail = found->second;
     const CatalogFile& file = catalog_.files[tail.file];
@@ -166,6 +239,12 @@ class Planner {
     manifest.is_one_shot = tail.is_one_shot = true;
     tail.last_use_ns = manifest.last_use_ns;
     tail.depth = manifest.depth - 1;  // after it
+    for (const Digest& id : of.states) {
+      const auto state = states_.find(id);
+      if (state == states_.end()) continue;
+      const Candidate& one = state->second;
+      state->second.is_one_shot = one.n_sharing == 1 && !one.is_protected;
+    }
   }
 
   // Everything before a loose block is worth at least as much as it.
@@ -190,10 +269,10 @@ class Planner {
   const Catalog& catalog_;
   const Protection& protection_;
   std::unordered_set<std::string> pinned_, stems_;
-  std::unordered_map<Digest, Candidate> blocks_;
+  std::unordered_map<Digest, Candidate> blocks_, states_;
   std::unordered_map<Digest, Digest> parents_;  // of loose blocks
   std::vector<Candidate> manifests_;
-  std::vector<std::pair<std::size_t, Digest>> tails_;  // of these manifests
+  std::vector<Tail> tails_;  // of these manifests
 };
 
 }  // namespace

@@ -2,8 +2,8 @@
 //
 //   1  leftovers: stale temporary files, quarantine, notes without a manifest
 //   2  one-shot tails, with their manifests: never used since they were
-//   written,
-//      and shared by no other prompt
+//      written, and shared by no other prompt; and of a model that carries
+//      states the blocks that no stored ones are at or behind
 //   3  everything else by worth, the least worthy first
 //
 //   worth = log2(number of stored prompts that share it) - age / half-life
@@ -11,7 +11,8 @@
 // so that one prompt more counts as much as one half-life of rest. A block is
 // worth at least what stands behind it in its chain, and of equals the deepest
 // goes first: a chain loses its end, never its beginning, and no block is left
-// that cannot be reached.
+// that cannot be reached. States go by their own last use, but the last ones of
+// a chain no sooner than the block that they are behind.
 //
 // Never deleted: what is pinned, what the caller protects, VERSION, and files
 // that are not the store's.
@@ -33,6 +34,7 @@ struct EvictionPolicy {
 // What an operation in progress needs.
 struct Protection {
   std::unordered_set<Digest> blocks;
+  std::unordered_set<Digest> states;
   std::unordered_set<std::string> stems;  // of manifests
 };
 

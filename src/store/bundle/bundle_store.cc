@@ -5,6 +5,8 @@
 
 #include "store/format/block_image.h"
 #include "store/format/block_pieces.h"
+#include "store/format/match_end.h"
+#include "store/format/state_image.h"
 
 namespace hearth {
 namespace {
@@ -67,6 +69,25 @@ Result<StoredBlock> OpenBlockOf(const OpenBundle& bundle, std::size_t first,
   block.payload = joined.bytes;
   block.owner = std::move(joined.owner);
   return block;
+}
+
+// State `index` of the bundle, if it is one of the prompt.
+Result<std::optional<StoredState>> OpenStateOf(const OpenBundle& bundle,
+                                               std::size_t index,
+                                               const BlockChain& prompt,
+                                               const KvSpec& spec,
+                                               const std::string& what) {
+  const PromptEntry& entry = bundle.header.states[index];
+  const StateQuery query =
+      StateQueryOf(prompt, static_cast<std::size_t>(entry.end));
+  if (query.prefix.block_id != entry.id) return std::optional<StoredState>();
+  HEARTH_ASSIGN(const ByteSpan payload,
+                OpenStateImage(bundle.file.bytes.subspan(entry.image_at,
+                                                         entry.image_bytes),
+                               spec, query, /*check_payload=*/true, what));
+  return std::optional<StoredState>(StoredState{static_cast<int>(entry.end),
+                                                payload, bundle.file.owner,
+                                                bundle.is_mapped});
 }
 
 // Appends the prompt's blocks that the bundle has, and what it has of the one
@@ -156,6 +177,16 @@ StoreMatch BundleStore::Lookup(const BlockChain& prompt, const KvSpec& spec,
   }
   StoreMatch all;
   Match(*bundle, prompt, spec, path_, all);
+  if (!spec.states.empty()) {
+    const int n_max = MostTokensWithState(prompt, all);
+    const std::vector<PromptEntry>& states = bundle->header.states;
+    for (std::size_t i = states.size(); i-- > 0 && !all.state.has_value();) {
+      if (static_cast<int>(states[i].end) > n_max) continue;
+      EndAtState(prompt, spec, OpenStateOf(*bundle, i, prompt, spec, path_),
+                 all);
+    }
+    if (!all.state.has_value()) EndWithoutState(all);
+  }
   match.miss_reason = std::move(all.miss_reason);
   match.miss_kind = all.miss_kind;
   match.warnings = std::move(all.warnings);
@@ -163,7 +194,13 @@ StoreMatch BundleStore::Lookup(const BlockChain& prompt, const KvSpec& spec,
     match.n_tokens += all.blocks[i].n_tokens;
     match.blocks.push_back(std::move(all.blocks[i]));
   }
-  if (static_cast<std::size_t>(match.end()) == prompt.tokens().size()) {
+  if (match.n_tokens > 0) match.state = std::move(all.state);
+  match.n_tokens_in_blocks =
+      std::max(0, all.n_tokens_in_blocks - match.first_token);
+  // Of a model with states all but the last token is all that there can be.
+  const int n_all = static_cast<int>(prompt.tokens().size()) -
+                    (match.state.has_value() ? 1 : 0);
+  if (match.end() >= n_all) {
     match.miss_reason.clear();
   } else if (match.miss_reason.empty()) {
     match.miss_reason = path_ + ": the stored prompt ends after token " +
@@ -235,6 +272,46 @@ Result<void> BundleStore::SaveBlocks(const BlockChain& prompt,
              : written;
 }
 
+// In memory until the prompt is saved whole.
+Result<void> BundleStore::SaveState(const BlockChain& prompt, const KvSpec&,
+                                    std::size_t n_tokens, ByteSpan payload) {
+  if (n_tokens < 1 || n_tokens > prompt.tokens().size()) {
+    return {Code::kInvalidArgument, "more tokens than the prompt has"};
+  }
+  const std::lock_guard lock(mutex_);
+  pending_states_[StateQueryOf(prompt, n_tokens).prefix.block_id] = {
+      n_tokens, {payload.begin(), payload.end()}};
+  return {};
+}
+
+void BundleStore::DropState(const BlockChain& prompt, std::size_t n_tokens) {
+  if (n_tokens < 1 || n_tokens > prompt.tokens().size()) return;
+  const std::lock_guard lock(mutex_);
+  const Digest id = StateQueryOf(prompt, n_tokens).prefix.block_id;
+  pending_states_.erase(id);
+  dropped_states_.insert(id);
+}
+
+// Those that the file holds, and those in memory that are of this prompt.
+std::map<std::size_t, ByteSpan> BundleStore::StatesOf(
+    const BlockChain& prompt, std::span<const StoredState> in_file) const {
+  std::map<std::size_t, ByteSpan> states;
+  for (const StoredState& state : in_file) {
+    const auto n = static_cast<std::size_t>(state.n_tokens);
+    if (dropped_states_.contains(StateQueryOf(prompt, n).prefix.block_id)) {
+      continue;
+    }
+    states[n] = state.payload;
+  }
+  for (const auto& [id, state] : pending_states_) {
+    if (state.n_tokens <= prompt.tokens().size() &&
+        StateQueryOf(prompt, state.n_tokens).prefix.block_id == id) {
+      states[state.n_tokens] = state.payload;
+    }
+  }
+  return states;
+}
+
 Result<void> BundleStore::SaveManifest(const BlockChain& prompt,
                                        const KvSpec& spec, const std::string&) {
   const std::lock_guard lock(mutex_);
@@ -245,10 +322,18 @@ Result<void> BundleStore::WriteFile(const BlockChain& prompt,
                                     const KvSpec& spec) {
   if (stop_) return {Code::kCancelled, "saving was given up"};
   StoreMatch old;  // keeps the images alive
+  std::vector<StoredState> old_states;
   if (const auto bundle = ReadBundle(path_, options_.vault.get());
       bundle.ok() &&
       KeyDifference(bundle->header, prompt.identity(), spec).empty()) {
     Match(*bundle, prompt, spec, path_, old);
+    for (std::size_t i = 0; i < bundle->header.states.size(); ++i) {
+      if (bundle->header.states[i].end > prompt.tokens().size()) break;
+      auto state = OpenStateOf(*bundle, i, prompt, spec, path_);
+      if (state.ok() && state->has_value()) {
+        old_states.push_back(std::move(**state));
+      }
+    }
   }
   PromptHeader header = HeaderOf(prompt.identity(), spec);
   std::vector<PromptImage> images;
@@ -273,11 +358,20 @@ Result<void> BundleStore::WriteFile(const BlockChain& prompt,
     header.entries.push_back({block.id, prompt.BeginOf(i + 1), 0, 0});
     bytes += payload.size();
   }
+  for (const auto& [n, payload] : StatesOf(prompt, old_states)) {
+    const StateQuery query = StateQueryOf(prompt, n);
+    HEARTH_ASSIGN(std::vector<std::byte> image_header,
+                  EncodeStateHeader(spec, query, payload));
+    images.push_back({std::move(image_header), payload});
+    header.states.push_back({query.prefix.block_id, n, 0, 0});
+  }
   HEARTH_ASSIGN(const PromptFileParts file,
                 EncodePromptFile(std::move(header), std::move(images)));
   HEARTH_TRY(WriteBundle(path_, file.parts, ops_, options_.vault.get()));
   file_bytes_ = bytes;
   pending_.clear();
+  pending_states_.clear();
+  dropped_states_.clear();
   pending_bytes_ = 0;
   return {};
 }

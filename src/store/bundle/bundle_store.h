@@ -9,10 +9,12 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "store/bundle/bundle_file.h"
@@ -33,13 +35,20 @@ class BundleStore final : public KvStore {
   Result<void> SaveBlocks(const BlockChain& prompt, const KvSpec& spec,
                           std::size_t first_block,
                           std::span<const ByteSpan> payloads) override;
+  Result<void> SaveState(const BlockChain& prompt, const KvSpec& spec,
+                         std::size_t n_tokens, ByteSpan payload) override;
+  void DropState(const BlockChain& prompt, std::size_t n_tokens) override;
   Result<void> SaveManifest(const BlockChain& prompt, const KvSpec& spec,
                             const std::string& preview) override;
   void GiveUp() override { stop_ = true; }
 
  private:
-  // The prompt's blocks, from memory and from the file as it is, as a new file.
+  // The prompt's blocks and states, from memory and from the file as it is, as
+  // a new file.
   Result<void> WriteFile(const BlockChain& prompt, const KvSpec& spec);
+
+  std::map<std::size_t, ByteSpan> StatesOf(
+      const BlockChain& prompt, std::span<const StoredState> in_file) const;
 
   const std::string path_;
   const StoreOptions options_;
@@ -48,6 +57,13 @@ class BundleStore final : public KvStore {
   std::mutex mutex_;  // guards what follows; held while the file is written
   // Blocks that the file does not hold yet.
   std::unordered_map<Digest, std::vector<std::byte>> pending_;
+  // States, by the id of the prefix that they are behind.
+  struct PendingState {
+    std::size_t n_tokens = 0;
+    std::vector<std::byte> payload;
+  };
+  std::unordered_map<Digest, PendingState> pending_states_;
+  std::unordered_set<Digest> dropped_states_;  // that the file still holds
   std::uint64_t pending_bytes_ = 0;
   std::uint64_t file_bytes_ = 0;  // of the blocks that were written last
 };

@@ -10,10 +10,16 @@
 namespace hearth {
 namespace {
 
+bool IsDeep(const std::string& folder) {
+  return std::find(kDeepFolders.begin(), kDeepFolders.end(), folder) !=
+         kDeepFolders.end();
+}
+
+// Fills in what the name tells.
 FileKind KindOf(const std::string& folder, const std::string& name,
-                Digest& id) {
+                CatalogFile& file) {
   if (IsTemporary(name)) return FileKind::kTemporary;
-  if (folder == kBlocksName) return FileKind::kUnknown;
+  if (IsDeep(folder)) return FileKind::kUnknown;
   if (folder.empty()) {
     return name == kVersionName || name == kUsageName ? FileKind::kRootFile
                                                       : FileKind::kUnknown;
@@ -26,12 +32,14 @@ FileKind KindOf(const std::string& folder, const std::string& name,
     if (name.ends_with(kSidecarSuffix)) return FileKind::kSidecar;
     return FileKind::kUnknown;
   }
-  const auto block_id = BlockIdOf(name);
-  if (!block_id || !folder.ends_with("/" + BlockFolder(*block_id))) {
-    return FileKind::kUnknown;
-  }
-  id = *block_id;
-  return FileKind::kBlock;
+  const bool is_state = folder.starts_with(kStatesName);
+  const auto block_id = is_state ? std::nullopt : BlockIdOf(name);
+  const auto state = is_state ? StateNameOf(name) : std::nullopt;
+  if (!block_id && !state) return FileKind::kUnknown;
+  file.id = is_state ? state->id : *block_id;
+  if (!folder.ends_with("/" + BlockFolder(file.id))) return FileKind::kUnknown;
+  if (is_state) file.position = state->position;
+  return is_state ? FileKind::kState : FileKind::kBlock;
 }
 
 // Of the root only files are taken up, and what stands in a folder's place.
@@ -39,13 +47,13 @@ void ScanFolder(const Directory& folder, const std::string& path,
                 std::int64_t now_ns, Catalog& catalog) {
   const auto entries = folder.List();
   if (!entries.ok()) return;
-  const bool is_root = path.empty(), is_blocks = path == kBlocksName;
+  const bool holds_folders = path.empty() || IsDeep(path);
   for (const DirectoryEntry& entry : *entries) {
-    if (entry.is_directory && (is_root || is_blocks)) continue;
+    if (entry.is_directory && holds_folders) continue;
     CatalogFile file;
     file.is_regular = entry.is_file;
     file.is_directory = entry.is_directory;
-    file.kind = KindOf(path, entry.name, file.id);
+    file.kind = KindOf(path, entry.name, file);
     if (entry.is_directory && file.kind == FileKind::kTemporary) {
       file.kind = FileKind::kUnknown;
     }
@@ -69,15 +77,17 @@ Result<Catalog> ScanStore(const Directory& root) {
     const auto folder = root.Sub(name);
     if (folder.ok()) ScanFolder(*folder, name, now_ns, catalog);
   }
-  const auto blocks = root.Sub(kBlocksName);
-  // Missing, or something else that the next save sets aside.
-  if (!blocks.ok()) return catalog;
-  ScanFolder(*blocks, kBlocksName, now_ns, catalog);
-  HEARTH_ASSIGN(const std::vector<std::string> names, blocks->Names());
-  for (const std::string& name : names) {
-    const auto folder = blocks->Sub(name);
-    if (!folder.ok()) continue;
-    ScanFolder(*folder, std::string(kBlocksName) + "/" + name, now_ns, catalog);
+  for (const char* deep : kDeepFolders) {
+    const auto above = root.Sub(deep);
+    // Missing, or something else that the next save sets aside.
+    if (!above.ok()) continue;
+    ScanFolder(*above, deep, now_ns, catalog);
+    HEARTH_ASSIGN(const std::vector<std::string> names, above->Names());
+    for (const std::string& name : names) {
+      const auto folder = above->Sub(name);
+      if (!folder.ok()) continue;
+      ScanFolder(*folder, std::string(deep) + "/" + name, now_ns, catalog);
+    }
   }
   return catalog;
 }

@@ -16,6 +16,7 @@ namespace hearth {
 
 enum class FileKind {
   kBlock,
+  kState,
   kManifest,
   kSidecar,
   kMemo,  // of a model's digest
@@ -30,7 +31,8 @@ struct CatalogFile {
   FileKind kind = FileKind::kUnknown;
   std::string folder;  // "blocks/ab", "prompts", …; "" is the root
   std::string name;
-  Digest id;  // kBlock only
+  Digest id;                   // kBlock and kState
+  std::uint64_t position = 0;  // kState
   std::uint64_t bytes = 0;
   std::int64_t last_use_ns = 0;
   bool stale = false;         // kTemporary only: its writer is gone

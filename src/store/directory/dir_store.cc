@@ -110,6 +110,7 @@ StoreMatch DirStore::Lookup(const BlockChain& prompt, const KvSpec& spec,
   match.first_token = static_cast<int>(prompt.BeginOf(first_block));
   AppendFullBlocks(prompt, spec, match);
   AppendTail(prompt, spec, match);
+  AttachState(prompt, spec, match);
   return match;
 }
 

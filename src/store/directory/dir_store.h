@@ -18,6 +18,7 @@
 #include "store/budget/budgeted_writer.h"
 #include "store/format/block_image.h"
 #include "store/format/prompt_file.h"
+#include "store/format/state_image.h"
 #include "store/kv_store.h"
 
 namespace hearth {
@@ -45,6 +46,9 @@ class DirStore : public KvStore {
   Result<void> SaveBlocks(const BlockChain& prompt, const KvSpec& spec,
                           std::size_t first_block,
                           std::span<const ByteSpan> payloads) override;
+  Result<void> SaveState(const BlockChain& prompt, const KvSpec& spec,
+                         std::size_t n_tokens, ByteSpan payload) override;
+  void DropState(const BlockChain& prompt, std::size_t n_tokens) override;
   Result<void> SaveManifest(const BlockChain& prompt, const KvSpec& spec,
                             const std::string& preview) override;
   std::optional<std::uint64_t> BytesInUse() const override;
@@ -59,6 +63,13 @@ class DirStore : public KvStore {
   void AppendTail(const BlockChain& prompt, const KvSpec& spec,
                   StoreMatch& match);
   bool HasBlock(const Digest& id) const;
+  // Behind how many of the prompt's tokens, n_max at most, the newest states
+  // are that are here, by name alone; 0: none.
+  int NewestState(const BlockChain& prompt, int n_max) const;
+  // Of a spec with states: ends the match where the newest ones are that are
+  // here, or at the match's own, if these are newer.
+  void AttachState(const BlockChain& prompt, const KvSpec& spec,
+                   StoreMatch& match);
 
   // A block that came from elsewhere: its file is written and mapped, but has
   // no name and is not durable before Keep. Without Keep it leaves nothing.
@@ -167,6 +178,11 @@ class DirStore : public KvStore {
   void SetAsideBlock(const Directory& folder, const Digest& id,
                      const Error& error,
                      std::vector<std::string>& warnings) const;
+
+  // One file of states, verified; else it is set aside, if it cannot be right.
+  std::optional<StoredState> OpenState(
+      const Directory& root, const KvSpec& spec, const StateQuery& query,
+      std::vector<std::string>& warnings) const;
 
   // Remembers the chain that a caller works on, whose images must not be
   // evicted to make room for its next one: `id` holds a block's tokens from

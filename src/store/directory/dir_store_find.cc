@@ -21,12 +21,6 @@ constexpr int kReadersMax = 8;
 // a bound on what a lookup costs.
 constexpr std::size_t kManifestsToSearch = 32;
 
-// Damage and foreign files are set aside; what a later version wrote, or the
-// system would not let us read, stays where it is.
-bool IsDefect(const Error& error) {
-  return error.code == Code::kCorrupt || error.code == Code::kInvalidArgument;
-}
-
 std::string NotStored(std::size_t first, std::size_t end) {
   return "tokens " + std::to_string(first) + ".." + std::to_string(end - 1) +
          " are not stored";

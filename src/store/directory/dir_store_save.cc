@@ -5,6 +5,7 @@
 
 #include "store/directory/dir_store.h"
 #include "store/directory/layout.h"
+#include "store/directory/state_names.h"
 #include "store/format/block_pieces.h"
 #include "store/format/prompt_file.h"
 #include "store/format/sidecar.h"
@@ -213,7 +214,8 @@ DirStore::Start DirStore::StoredStart(const Directory& blocks,
 bool DirStore::Waits(const KvSpec& spec, const BlockQuery& query,
                      const Start& start) {
   const int n_tokens = static_cast<int>(query.tokens.size());
-  return start.end > 0 && n_tokens < spec.block_tokens &&
+  // States behind tokens that are not stored would be of no use.
+  return spec.states.empty() && start.end > 0 && n_tokens < spec.block_tokens &&
          WaitsForMore(spec, n_tokens - start.end, start.last_piece);
 }
 
@@ -266,8 +268,11 @@ Result<void> DirStore::SaveManifest(const BlockChain& prompt,
       return SaveManifest(named, spec, preview);
     }
   }
-  const PromptHeader header =
+  PromptHeader header =
       ManifestOf(prompt, spec, blocks.ok() ? &*blocks : nullptr);
+  if (header.carries_states) {
+    header.states = StatesOf(writer.root(), prompt, prompt.tokens().size());
+  }
   HEARTH_ASSIGN(const PromptFileParts file, EncodePromptFile(header, {}));
   const std::string stem =
       PromptStem(prompt.identity().model_name, prompt.end_id());
@@ -287,6 +292,9 @@ Result<void> DirStore::SaveManifest(const BlockChain& prompt,
   Protection protection;
   for (const PromptEntry& entry : header.entries) {
     protection.blocks.insert(entry.id);
+  }
+  for (const PromptEntry& state : header.states) {
+    protection.states.insert(state.id);
   }
   protection.stems.insert(stem);
   // A lost note costs nothing: not flushed.

@@ -47,6 +47,12 @@ StorePath BlockPath(const Digest& id) {
   return {std::string(kBlocksName) + "/" + BlockFolder(id), BlockName(id)};
 }
 
+StorePath StatePath(const Digest& id, std::uint64_t position) {
+  return {
+      std::string(kStatesName) + "/" + BlockFolder(id),
+      ToHex(id) + "-" + std::to_string(position) + std::string(kStateSuffix)};
+}
+
 StorePath ManifestPath(const std::string& stem) {
   return {kPromptsName, stem + std::string(kPromptSuffix)};
 }
@@ -60,15 +66,40 @@ StorePath PinPath(const std::string& stem) { return {kPinsName, stem}; }
 StorePath SidePath(const std::string& name) { return {kModelsName, name}; }
 
 bool IsStoreFolder(std::string_view name) {
-  return name == kBlocksName ||
-         std::find(kFlatFolders.begin(), kFlatFolders.end(), name) !=
-             kFlatFolders.end();
+  const auto is_one_of = [name](const auto& folders) {
+    return std::find(folders.begin(), folders.end(), name) != folders.end();
+  };
+  return is_one_of(kDeepFolders) || is_one_of(kFlatFolders);
 }
 
 std::optional<Digest> BlockIdOf(std::string_view file_name) {
   if (!file_name.ends_with(kBlockSuffix)) return std::nullopt;
   file_name.remove_suffix(kBlockSuffix.size());
   return DigestFromHex(file_name);
+}
+
+// A position has one spelling: no zeros in front, no sign.
+std::optional<StateName> StateNameOf(std::string_view file_name) {
+  constexpr std::size_t kHex = 2 * sizeof(Digest);
+  constexpr std::size_t kDigitsMax = 9;
+  if (!file_name.ends_with(kStateSuffix)) return std::nullopt;
+  file_name.remove_suffix(kStateSuffix.size());
+  if (file_name.size() <= kHex + 1 || file_name[kHex] != '-') {
+    return std::nullopt;
+  }
+  const std::string_view digits = file_name.substr(kHex + 1);
+  if (digits.size() > kDigitsMax || digits[0] == '0' ||
+      digits.find_first_not_of("0123456789") != std::string_view::npos) {
+    return std::nullopt;
+  }
+  const auto id = DigestFromHex(file_name.substr(0, kHex));
+  if (!id.has_value()) return std::nullopt;
+  StateName name{*id, 0};
+  for (const char digit : digits) {
+    name.position =
+        name.position * 10 + static_cast<std::uint64_t>(digit - '0');
+  }
+  return name;
 }
 
 std::optional<Digest> DigestFromHex(std::string_view hex) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@ namespace hearth {
 inline constexpr const char* kVersionName = "VERSION";
 inline constexpr const char* kVersionText = "hearth store 1\n";
 inline constexpr const char* kBlocksName = "blocks";
+inline constexpr const char* kStatesName = "states";
 inline constexpr const char* kPromptsName = "prompts";
 inline constexpr const char* kModelsName = "models";
 inline constexpr const char* kPinsName = "pins";
@@ -23,6 +25,7 @@ inline constexpr const char* kQuarantineName = "quarantine";
 inline constexpr const char* kUsageName = "usage";
 
 inline constexpr std::string_view kBlockSuffix = ".kv";
+inline constexpr std::string_view kStateSuffix = ".state";
 inline constexpr std::string_view kPromptSuffix = ".kvcache";
 inline constexpr std::string_view kSidecarSuffix = ".meta.json";
 // In models/.
@@ -30,9 +33,11 @@ inline constexpr std::string_view kMemoSuffix = ".memo";
 inline constexpr std::string_view kSpeedSuffix = ".speed";
 inline constexpr std::string_view kTokenizerSuffix = ".tokenizer";
 
-// The folders that hold files; those of blocks are one level deeper.
+// The folders that hold files, and those that hold folders of files.
 inline constexpr std::array<const char*, 4> kFlatFolders = {
     kPromptsName, kModelsName, kPinsName, kQuarantineName};
+inline constexpr std::array<const char*, 2> kDeepFolders = {kBlocksName,
+                                                            kStatesName};
 
 // A file below the root.
 struct StorePath {
@@ -44,12 +49,14 @@ struct StorePath {
 // hidden or taken for an option.
 std::string SanitizedName(const std::string& model_name);
 
-std::string BlockFolder(const Digest& id);  // "ab", in blocks/
+std::string BlockFolder(const Digest& id);  // "ab", in blocks/ and states/
 std::string BlockName(const Digest& id);    // "ab12….kv"
 // `end` is the id of the prompt's last block. Without the suffix.
 std::string PromptStem(const std::string& model_name, const Digest& end);
 
 StorePath BlockPath(const Digest& id);
+// Of the states behind a prefix of so many tokens: "ab12…-4096.state".
+StorePath StatePath(const Digest& id, std::uint64_t position);
 StorePath ManifestPath(const std::string& stem);
 StorePath NotePath(const std::string& stem);
 StorePath PinPath(const std::string& stem);
@@ -60,6 +67,12 @@ bool IsStoreFolder(std::string_view name);
 
 // The id that a block file's name stands for; nothing when it is no such name.
 std::optional<Digest> BlockIdOf(std::string_view file_name);
+// The same of a file of states.
+struct StateName {
+  Digest id;
+  std::uint64_t position = 0;
+};
+std::optional<StateName> StateNameOf(std::string_view file_name);
 std::optional<Digest> DigestFromHex(std::string_view hex);
 
 }  // namespace hearth

@@ -14,6 +14,7 @@ Result<std::unique_ptr<PromptSurvey>> Survey(const Directory& root) {
   const auto prompts = root.Sub(kPromptsName);
   for (const CatalogFile& file : survey->catalog.files) {
     if (file.kind == FileKind::kBlock) survey->blocks[file.id] = &file;
+    if (file.kind == FileKind::kState) survey->states[file.id] = &file;
     if (file.kind == FileKind::kPin) survey->pins.insert(file.name);
     if (file.kind == FileKind::kSidecar) {
       survey->notes[StemOf(file.name, kSidecarSuffix)] = &file;
@@ -29,11 +30,39 @@ Result<std::unique_ptr<PromptSurvey>> Survey(const Directory& root) {
     for (const PromptEntry& entry : header->entries) {
       ++survey->n_sharing[entry.id];
     }
+    for (const PromptEntry& state : header->states) {
+      ++survey->n_sharing_state[state.id];
+    }
     survey->prompts.push_back(
         {StemOf(file.name, kPromptSuffix), &file, std::move(header).value()});
   }
   return survey;
 }
+
+namespace {
+
+// Behind the last states the blocks are there in vain.
+void AddStates(const PromptSurvey& survey, const PromptHeader& header,
+               PromptInfo& info) {
+  std::uint64_t last_state = 0;
+  for (const PromptEntry& state : header.states) {
+    const auto found = survey.states.find(state.id);
+    if (found == survey.states.end()) continue;
+    const CatalogFile& file = *found->second;
+    ++info.n_states;
+    info.bytes += file.bytes;
+    info.bytes_states += file.bytes;
+    info.last_use_ns = std::max(info.last_use_ns, file.last_use_ns);
+    if (survey.n_sharing_state.at(state.id) > 1)
+      info.bytes_shared += file.bytes;
+    if (state.end <= info.n_tokens_usable) last_state = state.end;
+  }
+  info.carries_states = true;
+  info.whole = info.whole && info.n_states > 0;
+  info.n_tokens_usable = last_state;
+}
+
+}  // namespace
 
 PromptInfo InfoOf(const PromptSurvey& survey, const SurveyedPrompt& prompt,
                   const Directory& root) {
@@ -69,6 +98,8 @@ PromptInfo InfoOf(const PromptSurvey& survey, const SurveyedPrompt& prompt,
       info.bytes_shared += file->second->bytes;
     }
   }
+  info.whole = whole_so_far;
+  if (header.carries_states) AddStates(survey, header, info);
   const auto prompts = root.Sub(kPromptsName);
   if (prompts.ok()) info.created_ns = prompts->BirthNs(prompt.file->name);
   return info;

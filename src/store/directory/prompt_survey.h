@@ -25,6 +25,10 @@ struct PromptSurvey {
   std::vector<SurveyedPrompt> prompts;
   std::unordered_map<Digest, const CatalogFile*> blocks;
   std::unordered_map<Digest, int> n_sharing;  // prompts that have the block
+  // States, by the id of the prefix that they are behind: apart from the
+  // blocks, since one that ends a block has the block's id.
+  std::unordered_map<Digest, const CatalogFile*> states;
+  std::unordered_map<Digest, int> n_sharing_state;
   std::unordered_set<std::string> pins;
   // Stems of manifests that are encrypted under a key that was not given.
   std::unordered_set<std::string> locked;

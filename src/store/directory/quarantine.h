@@ -10,6 +10,12 @@
 
 namespace hearth {
 
+// Damage and foreign files are set aside; what a later version wrote, or the
+// system would not let us read, stays where it is.
+inline bool IsDefect(const Error& error) {
+  return error.code == Code::kCorrupt || error.code == Code::kInvalidArgument;
+}
+
 // Moves `name` of `folder`, whatever it is (of a link the link), to
 // quarantine/. False when that is not possible, as in a directory that cannot
 // be written to.

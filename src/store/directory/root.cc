@@ -103,13 +103,15 @@ void SweepTemporaries(const Directory& root) {
     const auto folder = root.Sub(name);
     if (folder.ok()) SweepTemporariesOf(*folder, "");
   }
-  const auto blocks = root.Sub(kBlocksName);
-  if (!blocks.ok()) return;
-  const auto folders = blocks->Names();
-  if (!folders.ok()) return;
-  for (const std::string& name : *folders) {
-    const auto folder = blocks->Sub(name);
-    if (folder.ok()) SweepTemporariesOf(*folder, "");
+  for (const char* deep : kDeepFolders) {
+    const auto above = root.Sub(deep);
+    if (!above.ok()) continue;
+    const auto folders = above->Names();
+    if (!folders.ok()) continue;
+    for (const std::string& name : *folders) {
+      const auto folder = above->Sub(name);
+      if (folder.ok()) SweepTemporariesOf(*folder, "");
+    }
   }
 }
 

@@ -1,38 +1,13 @@
 #include "store/format/block_image.h"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include "cache/kv_layout.h"
 #include "store/format/block_pieces.h"
 
 namespace hearth {
 namespace {
-
-std::size_t AlignUp(std::size_t n, std::size_t align) {
-  return (n + align - 1) / align * align;
-}
-
-std::size_t SectionsAt(std::size_t n_tokens) {
-  return AlignUp(kBlockTokensAt + n_tokens * sizeof(std::int32_t), 8);
-}
-
-std::size_t HeaderBytes(std::size_t n_tokens, std::size_t n_sections,
-                        std::uint32_t version) {
-  return AlignUp(SectionsAt(n_tokens) + n_sections * kSectionBytes,
-                 version == kBlockVersion ? kImageAlign : kPieceAlign);
-}
-
-void PutDigest(std::vector<std::byte>& out, std::size_t at,
-               const Digest& digest) {
-  std::memcpy(out.data() + at, digest.bytes.data(), digest.bytes.size());
-}
-
-Digest GetDigest(ByteSpan bytes, std::size_t at) {
-  Digest digest;
-  std::memcpy(digest.bytes.data(), bytes.data() + at, digest.bytes.size());
-  return digest;
-}
 
 // The sections that a payload of this layout consists of, without checksums.
 // Padding inside the layout belongs to the section before it, so that every
@@ -47,40 +22,8 @@ std::vector<BlockSection> LayoutSections(const KvSpec& spec, int n_tokens) {
   return sections;
 }
 
-bool IsKnown(std::uint16_t kind) {
-  const auto known = static_cast<KvPart::Kind>(kind);
-  return known == KvPart::Kind::kKeys || known == KvPart::Kind::kValues;
-}
-
-void PutSection(std::byte* at, const BlockSection& section) {
-  StoreLe(at, section.kind);
-  StoreLe(at + 2, section.flags);
-  StoreLe(at + 4, section.layer);
-  StoreLe(at + 8, section.offset);
-  StoreLe(at + 16, section.length);
-  StoreLe(at + 24, section.checksum);
-}
-
-BlockSection GetSection(const std::byte* at) {
-  return {LoadLe<std::uint16_t>(at),      LoadLe<std::uint16_t>(at + 2),
-          LoadLe<std::uint32_t>(at + 4),  LoadLe<std::uint64_t>(at + 8),
-          LoadLe<std::uint64_t>(at + 16), LoadLe<std::uint64_t>(at + 24)};
-}
-
 Error Corrupt(const std::string& what, const std::string& why) {
   return {Code::kCorrupt, what + ": " + why};
-}
-
-// Sections must follow each other without a gap and end with the payload.
-bool SectionsTile(const BlockHeader& header) {
-  std::uint64_t at = 0;
-  for (const BlockSection& section : header.sections) {
-    if (section.offset != at) return false;
-    const auto end = CheckedAdd(at, section.length);
-    if (!end || *end > header.payload_bytes) return false;
-    at = *end;
-  }
-  return at == header.payload_bytes;
 }
 
 }  // namespace
@@ -106,45 +49,18 @@ Result<std::vector<std::byte>> EncodeBlockHeader(
                                         std::to_string(payload.size()) +
                                         " bytes does not fit its layout"};
   }
-  const std::uint32_t version = whole ? kBlockVersion : kPieceVersion;
-  std::vector<BlockSection> sections = LayoutSections(spec, n_held);
-  if (!mac.empty()) {
-    sections.push_back(
-        {kMacSection, 0, 0, payload.size(), mac.size(), Checksum64(mac)});
-  }
-  const std::size_t header_bytes =
-      HeaderBytes(tokens.size(), sections.size(), version);
-  std::vector<std::byte> out(header_bytes);
-  std::memcpy(out.data() + kBlockMagicAt, kBlockMagic.data(), 8);
-  StoreLe(out.data() + kBlockVersionAt, version);
-  StoreLe(out.data() + kBlockHeaderBytesAt,
-          static_cast<std::uint32_t>(header_bytes));
-  StoreLe(out.data() + kBlockTokenCountAt,
-          static_cast<std::uint32_t>(tokens.size()));
-  StoreLe(out.data() + kBlockSectionCountAt,
-          static_cast<std::uint32_t>(sections.size()));
-  PutDigest(out, kBlockModelIdAt, identity.model_id);
-  PutDigest(out, kBlockFormatIdAt, identity.format_id);
-  PutDigest(out, kBlockRootIdAt, root_id);
-  PutDigest(out, kBlockParentIdAt, parent_id);
-  PutDigest(out, kBlockIdAt, block_id);
-  StoreLe(out.data() + kBlockPayloadBytesAt,
-          std::uint64_t{payload.size() + mac.size()});
-  StoreLe(out.data() + kBlockFirstTokenAt,
-          static_cast<std::uint32_t>(first_token));
-  std::memcpy(out.data() + kBlockTokensAt, tokens.data(), tokens.size_bytes());
-  std::byte* at = out.data() + SectionsAt(tokens.size());
-  for (BlockSection& section : sections) {
-    if (section.kind != kMacSection) {
-      section.checksum =
-          Checksum64(payload.subspan(section.offset, section.length));
-    }
-    PutSection(at, section);
-    at += kSectionBytes;
-  }
-  StoreLe(out.data() + kBlockChecksumAt,
-          Checksum64(ByteSpan(out).subspan(kBlockVersionAt)));
-  return out;
+  BlockHeader header;
+  header.model_id = identity.model_id;
+  header.format_id = identity.format_id;
+  header.root_id = root_id;
+  header.parent_id = parent_id;
+  header.block_id = block_id;
+  header.first_token = first_token;
+  header.tokens.assign(tokens.begin(), tokens.end());
+  header.sections = LayoutSections(spec, n_held);
+  return EncodeImageHeader(ImageKind::kBlock,
+                           whole ? kBlockVersion : kPieceVersion,
+                           std::move(header), payload, mac);
 }
 
 std::vector<std::byte> MakeBlockMac(const Vault& key, const Digest& block_id,
@@ -159,9 +75,6 @@ std::vector<std::byte> MakeBlockMac(const Vault& key, const Digest& block_id,
   return mac;
 }
 
-namespace {
-
-// The MAC of an image; empty without one.
 ByteSpan MacOf(ByteSpan image, const BlockHeader& header) {
   const auto section =
       std::find_if(header.sections.begin(), header.sections.end(),
@@ -172,7 +85,13 @@ ByteSpan MacOf(ByteSpan image, const BlockHeader& header) {
   return image.subspan(header.header_bytes).subspan(section->offset, kMacBytes);
 }
 
-}  // namespace
+bool EqualMacs(ByteSpan a, ByteSpan b) {
+  std::byte differs{a.size() == b.size() ? std::byte{0} : std::byte{1}};
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    differs |= a[i] ^ b[i];
+  }
+  return differs == std::byte{0};
+}
 
 std::optional<Digest> MacKeyOf(ByteSpan image, const BlockHeader& header) {
   const ByteSpan mac = MacOf(image, header);
@@ -194,10 +113,7 @@ Result<void> CheckBlockMac(ByteSpan image, const BlockHeader& header,
       static_cast<std::size_t>(found.data() - payload.data());
   const std::vector<std::byte> right = MakeBlockMac(
       key, header.block_id, header.first_token, payload.first(n_payload));
-  // In a time that does not tell how much of it is right.
-  std::byte differs{0};
-  for (std::size_t i = 0; i < kMacBytes; ++i) differs |= right[i] ^ found[i];
-  if (differs == std::byte{0}) return {};
+  if (EqualMacs(found, right)) return {};
   return Corrupt(what, "forged, or made with another key (wrong MAC)");
 }
 
@@ -211,111 +127,9 @@ BlockQuery QueryOf(const BlockChain& chain, std::size_t index) {
           block.tokens};
 }
 
-std::size_t StatedHeaderBytes(ByteSpan start) {
-  if (start.size() < kBlockHeaderBytesAt + sizeof(std::uint32_t)) return 0;
-  return LoadLe<std::uint32_t>(start.data() + kBlockHeaderBytesAt);
-}
-
 Result<BlockHeader> ParseBlockHeader(ByteSpan bytes, std::uint64_t image_bytes,
                                      const std::string& what) {
-  if (bytes.size() < kBlockTokensAt || image_bytes < bytes.size()) {
-    return Corrupt(what, "shorter than a block header");
-  }
-  const std::byte* p = bytes.data();
-  if (std::memcmp(p, kBlockMagic.data(), kBlockMagic.size()) != 0) {
-    return Corrupt(what, "not a block (wrong magic)");
-  }
-  const auto header_bytes = LoadLe<std::uint32_t>(p + kBlockHeaderBytesAt);
-  if (header_bytes < kBlockTokensAt || header_bytes % kPieceAlign != 0 ||
-      header_bytes > bytes.size()) {
-    return Corrupt(what, "the header's length does not fit the file");
-  }
-  if (LoadLe<std::uint64_t>(p + kBlockChecksumAt) !=
-      Checksum64(
-          bytes.subspan(kBlockVersionAt, header_bytes - kBlockVersionAt))) {
-    return Corrupt(what, "the header's checksum does not match");
-  }
-  // The checksum held, so another version is really one and no damage.
-  const auto version = LoadLe<std::uint32_t>(p + kBlockVersionAt);
-  if (version != kBlockVersion && version != kPieceVersion) {
-    return {Code::kIncompatible,
-            what + ": block format version " + std::to_string(version)};
-  }
-  const auto n_tokens = LoadLe<std::uint32_t>(p + kBlockTokenCountAt);
-  const auto n_sections = LoadLe<std::uint32_t>(p + kBlockSectionCountAt);
-  if (n_tokens == 0 || n_tokens > kBlockTokensMax ||
-      n_sections > kBlockSectionsMax ||
-      HeaderBytes(n_tokens, n_sections, version) != header_bytes) {
-    return Corrupt(what, "the header's counts do not fit its length");
-  }
-  const auto first_token = LoadLe<std::uint32_t>(p + kBlockFirstTokenAt);
-  if (first_token >= (version == kBlockVersion ? 1 : n_tokens)) {
-    return Corrupt(what, "it begins behind its end");
-  }
-  BlockHeader header;
-  header.model_id = GetDigest(bytes, kBlockModelIdAt);
-  header.format_id = GetDigest(bytes, kBlockFormatIdAt);
-  header.root_id = GetDigest(bytes, kBlockRootIdAt);
-  header.parent_id = GetDigest(bytes, kBlockParentIdAt);
-  header.block_id = GetDigest(bytes, kBlockIdAt);
-  header.header_bytes = header_bytes;
-  header.payload_bytes = LoadLe<std::uint64_t>(p + kBlockPayloadBytesAt);
-  if (header.payload_bytes != image_bytes - header_bytes) {
-    return Corrupt(what, "the payload's length does not fit the file");
-  }
-  header.first_token = static_cast<int>(first_token);
-  header.tokens.resize(n_tokens);
-  std::memcpy(header.tokens.data(), p + kBlockTokensAt,
-              n_tokens * sizeof(std::int32_t));
-  header.sections.reserve(n_sections);
-  const std::byte* at = p + SectionsAt(n_tokens);
-  for (std::uint32_t i = 0; i < n_sections; ++i, at += kSectionBytes) {
-    header.sections.push_back(GetSection(at));
-  }
-  if (!SectionsTile(header)) {
-    return Corrupt(what, "the sections do not cover the payload");
-  }
-  return header;
-}
-
-Result<void> CheckBlockHeader(const BlockHeader& header,
-                              const BlockQuery& query,
-                              const std::string& what) {
-  if (header.model_id != query.model_id) {
-    return Corrupt(what, "of another model");
-  }
-  if (header.format_id != query.format_id) {
-    return Corrupt(what, "of another storage format");
-  }
-  if (header.root_id != query.root_id) {
-    return Corrupt(what, "of another name space");
-  }
-  if (header.parent_id != query.parent_id ||
-      header.block_id != query.block_id) {
-    return Corrupt(what, "another block than its name says");
-  }
-  if (!std::equal(header.tokens.begin(), header.tokens.end(),
-                  query.tokens.begin(), query.tokens.end())) {
-    return Corrupt(what, "other tokens than its id stands for");
-  }
-  if (ChildId(header.parent_id, header.tokens) != header.block_id) {
-    return Corrupt(what, "its id is not that of its tokens");
-  }
-  return {};
-}
-
-Result<void> CheckSections(ByteSpan image, const BlockHeader& header,
-                           const std::string& what) {
-  const ByteSpan payload = image.subspan(header.header_bytes);
-  for (const BlockSection& section : header.sections) {
-    if (Checksum64(payload.subspan(section.offset, section.length)) !=
-        section.checksum) {
-      return Corrupt(what, "the checksum of layer " +
-                               std::to_string(section.layer) +
-                               " does not match");
-    }
-  }
-  return {};
+  return ParseImageHeader(ImageKind::kBlock, bytes, image_bytes, what);
 }
 
 std::uint64_t ImageBytesMax(const KvSpec& spec) {
@@ -345,26 +159,8 @@ Result<OpenImage> OpenBlockImage(ByteSpan image, const KvSpec& spec,
   if (header.first_token > 0 && !CanBePiece(spec, header.tokens.size())) {
     return Corrupt(what, "a quantised block in pieces");
   }
-  const std::vector<BlockSection> expected = LayoutSections(spec, n_held);
-  std::size_t n_found = 0;
-  for (const BlockSection& section : header.sections) {
-    if (!IsKnown(section.kind)) {
-      if ((section.flags & kSectionRequired) == 0) continue;
-      return {Code::kUnsupported, what + ": needs section kind " +
-                                      std::to_string(section.kind) +
-                                      ", which this version does not know"};
-    }
-    if (n_found == expected.size() || section.kind != expected[n_found].kind ||
-        section.layer != expected[n_found].layer ||
-        section.offset != expected[n_found].offset ||
-        section.length != expected[n_found].length) {
-      return Corrupt(what, "its sections are not those of the layout");
-    }
-    ++n_found;
-  }
-  if (n_found != expected.size()) {
-    return Corrupt(what, "keys or values are missing");
-  }
+  HEARTH_TRY(CheckSectionsAre(ImageKind::kBlock, header,
+                              LayoutSections(spec, n_held), what));
   if (check_payload) HEARTH_TRY(CheckSections(image, header, what));
   const std::size_t length = KvLayout(spec, n_held).block_bytes();
   return OpenImage{image.subspan(header.header_bytes, length),

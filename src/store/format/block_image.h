@@ -23,34 +23,9 @@
 #include "cache/block_chain.h"
 #include "cache/kv_spec.h"
 #include "hearth/result.h"
-#include "store/format/block_format.h"
+#include "store/format/image_header.h"
 
 namespace hearth {
-
-struct BlockSection {
-  std::uint16_t kind = 0;  // a KvPart::Kind, or one of a later version
-  std::uint16_t flags = 0;
-  std::uint32_t layer = 0;
-  std::uint64_t offset = 0;  // from the payload's start
-  std::uint64_t length = 0;
-  std::uint64_t checksum = 0;  // XXH3-64 of the section's bytes
-};
-
-struct BlockHeader {
-  Digest model_id, format_id, root_id, parent_id, block_id;
-  std::uint64_t header_bytes = 0;
-  std::uint64_t payload_bytes = 0;
-  int first_token = 0;               // of the payload
-  std::vector<std::int32_t> tokens;  // of the block, those before it included
-  std::vector<BlockSection> sections;
-};
-
-// What the reader wants: everything that must be equal before a byte of the
-// payload may be used.
-struct BlockQuery {
-  Digest model_id, format_id, root_id, parent_id, block_id;
-  std::span<const std::int32_t> tokens;
-};
 
 // The header of one image; the payload of tokens from `first_token` on follows
 // it. Padded to kImageAlign for a whole block, to kPieceAlign for less.
@@ -66,6 +41,11 @@ Result<std::vector<std::byte>> EncodeBlockHeader(
 std::vector<std::byte> MakeBlockMac(const Vault& key, const Digest& block_id,
                                     int first_token, ByteSpan payload);
 
+// The MAC of an image, whose header was parsed from it; empty without one.
+ByteSpan MacOf(ByteSpan image, const BlockHeader& header);
+// In a time that does not tell how much of it is right.
+bool EqualMacs(ByteSpan a, ByteSpan b);
+
 // The id of the key under which the image, whose header was parsed from it, has
 // a MAC; nothing when it has none.
 std::optional<Digest> MacKeyOf(ByteSpan image, const BlockHeader& header);
@@ -78,18 +58,10 @@ Result<void> CheckBlockMac(ByteSpan image, const BlockHeader& header,
 // Block `index` of a chain.
 BlockQuery QueryOf(const BlockChain& chain, std::size_t index);
 
-// How long the header says it is; 0 when `start` is too short to say.
-// A claim, unchecked.
-std::size_t StatedHeaderBytes(ByteSpan start);
-
 // Checks form and checksum of the header at the start of `bytes`; looks at no
 // payload. `image_bytes` is the image's real length; `what` names it.
 Result<BlockHeader> ParseBlockHeader(ByteSpan bytes, std::uint64_t image_bytes,
                                      const std::string& what);
-
-// Checks that the header is the one asked for and its id that of its content.
-Result<void> CheckBlockHeader(const BlockHeader& header,
-                              const BlockQuery& query, const std::string& what);
 
 // The id of what a piece stands behind. REQUIRES: first_token > 0.
 Digest IdBefore(const BlockHeader& header);
@@ -107,9 +79,5 @@ struct OpenImage {
 Result<OpenImage> OpenBlockImage(ByteSpan image, const KvSpec& spec,
                                  const BlockQuery& query, bool check_payload,
                                  const std::string& what);
-
-// Checksums of all sections of an image whose header has been parsed.
-Result<void> CheckSections(ByteSpan image, const BlockHeader& header,
-                           const std::string& what);
 
 }  // namespace hearth

@@ -23,6 +23,8 @@ namespace hearth {
 inline constexpr std::array<char, 8> kPromptMagic = {'H',  'K',  'V',    'P',
                                                      '\r', '\n', '\x1a', '\n'};
 inline constexpr std::uint32_t kPromptVersion = 2;
+// Of a model that carries states: names those that are stored, too.
+inline constexpr std::uint32_t kPromptStatesVersion = 3;
 
 // Offsets of the fixed part; never reused for another meaning.
 inline constexpr std::size_t kPromptChecksumAt = 8;  // of [16, header_bytes)
@@ -37,6 +39,7 @@ inline constexpr std::size_t kPromptFileBytesAt = 128;
 inline constexpr std::size_t kPromptEntryCountAt = 136;
 inline constexpr std::size_t kPromptNameBytesAt = 140;
 inline constexpr std::size_t kPromptFlagsAt = 144;
+inline constexpr std::size_t kPromptStateCountAt = 148;  // version 3 only
 inline constexpr std::size_t kPromptEntriesAt = 152;
 
 inline constexpr std::uint32_t kPromptHoldsImages = 1;
@@ -61,6 +64,10 @@ struct PromptHeader {
   int block_tokens = 0;
   std::string model_name;
   std::vector<PromptEntry> entries;  // each begins where the one before ended
+  // Without states behind them the blocks of such a model are of no use.
+  bool carries_states = false;
+  // Rising; `end` is the position, the id that of the prefix.
+  std::vector<PromptEntry> states;
 
   std::uint64_t n_tokens() const { return entries.back().end; }
   std::uint64_t FirstOf(std::size_t index) const {
@@ -85,7 +92,7 @@ PromptHeader HeaderOf(const KvIdentity& identity, const KvSpec& spec);
 
 // An image to be written.
 struct PromptImage {
-  std::vector<std::byte> header;  // EncodeBlockHeader
+  std::vector<std::byte> header;  // EncodeBlockHeader, EncodeStateHeader
   ByteSpan payload;
 };
 
@@ -98,8 +105,8 @@ struct PromptFileParts {
   std::vector<ByteSpan> parts;
 };
 
-// `images`: one for each entry, or none. `header.entries` need their ids and
-// ends alone. kInvalidArgument past the limits.
+// `images`: one for each entry, then one for each state; or none. Entries and
+// states need their ids and ends alone. kInvalidArgument past the limits.
 Result<PromptFileParts> EncodePromptFile(PromptHeader header,
                                          std::vector<PromptImage> images);
 
@@ -110,6 +117,11 @@ Result<PromptHeader> ParsePromptFile(ByteSpan file, const std::string& what);
 // all ids and its place; its tokens are then those of its id.
 Result<void> CheckEntry(const PromptHeader& prompt, std::size_t index,
                         const BlockHeader& image, const std::string& what);
+
+// Whether the state with this header is the one that `header.states[index]`
+// names.
+Result<void> CheckStateEntry(const PromptHeader& prompt, std::size_t index,
+                             const BlockHeader& image, const std::string& what);
 
 // The file of entry `index` turned out to hold its block from `first_token` on,
 // more than the entry says: drops the entries that it makes needless. Gives the

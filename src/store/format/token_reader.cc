@@ -52,12 +52,14 @@ Result<BlockHeader> ReadBlockHeader(const Directory& blocks, const Digest& id) {
   return ReadBlockHeader(folder, BlockName(id));
 }
 
-Result<BlockHeader> ReadBlockHeader(const Directory& folder,
-                                    const std::string& name) {
+namespace {
+
+Result<BlockHeader> ReadHeader(ImageKind kind, const Directory& folder,
+                               const std::string& name) {
   if (folder.vault() != nullptr) {
     HEARTH_ASSIGN(const FileBytes file,
                   ReadStored(folder, name, kImageBytesMax));
-    return ParseBlockHeader(file.bytes, file.bytes.size(), name);
+    return ParseImageHeader(kind, file.bytes, file.bytes.size(), name);
   }
   HEARTH_ASSIGN(const DirectoryEntry entry, folder.Stat(name));
   HEARTH_ASSIGN(auto start, folder.ReadStart(name, kImageAlign));
@@ -66,7 +68,19 @@ Result<BlockHeader> ReadBlockHeader(const Directory& folder,
       stated > start.size() && stated <= kBlockHeaderBytesMax) {
     HEARTH_ASSIGN(start, folder.ReadStart(name, stated));
   }
-  return ParseBlockHeader(start, entry.size, name);
+  return ParseImageHeader(kind, start, entry.size, name);
+}
+
+}  // namespace
+
+Result<BlockHeader> ReadBlockHeader(const Directory& folder,
+                                    const std::string& name) {
+  return ReadHeader(ImageKind::kBlock, folder, name);
+}
+
+Result<BlockHeader> ReadStateHeader(const Directory& folder,
+                                    const std::string& name) {
+  return ReadHeader(ImageKind::kState, folder, name);
 }
 
 }  // namespace hearth

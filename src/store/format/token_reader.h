@@ -41,4 +41,8 @@ Result<BlockHeader> ReadBlockHeader(const Directory& blocks, const Digest& id);
 Result<BlockHeader> ReadBlockHeader(const Directory& folder,
                                     const std::string& name);
 
+// The same of a file of states.
+Result<BlockHeader> ReadStateHeader(const Directory& folder,
+                                    const std::string& name);
+
 }  // namespace hearth

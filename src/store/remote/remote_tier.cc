@@ -160,6 +160,58 @@ Result<bool> RemoteTier::FetchSome(Link& link, std::span<const Digest> ids,
   return true;
 }
 
+RemoteTier::First RemoteTier::FetchFirst(std::span<const Digest> ids,
+                                         std::size_t file_bytes_max,
+                                         Deadline deadline) {
+  First first;
+  first.index = ids.size();
+  Link& link = fetching_;
+  const std::lock_guard lock(link.mutex);
+  if (!link.backoff.open()) return first;
+  Result<void> done = Ready(link, deadline);
+  if (done.ok()) {
+    done = LookForFirst(link, ids, file_bytes_max, deadline, first);
+  }
+  if (done.ok()) {
+    link.backoff.Succeeded();
+    link.told.clear();
+    return first;
+  }
+  first.index = ids.size();
+  if (done.error().code == Code::kCancelled) {
+    link.servers.reset();  // there was too much to ask for in the time
+    return first;
+  }
+  first.warning = TurnOff(link, done.error());
+  return first;
+}
+
+Result<void> RemoteTier::LookForFirst(Link& link, std::span<const Digest> ids,
+                                      std::size_t file_bytes_max,
+                                      Deadline deadline, First& first) {
+  for (std::size_t from = 0; from < ids.size(); from += kBlocksAtOnce) {
+    const auto some =
+        ids.subspan(from, std::min(kBlocksAtOnce, ids.size() - from));
+    std::vector<std::string> keys;
+    for (const Digest& id : some) keys.push_back(RemoteKey(id, 0, key_.get()));
+    HEARTH_ASSIGN(
+        const auto values,
+        link.servers->Get(keys, keys.size() * kRemoteValueBytesMax, deadline));
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      if (!values[i].has_value()) continue;
+      std::vector<std::string> files;
+      HEARTH_ASSIGN(
+          const bool whole,
+          FetchSome(link, some.subspan(i, 1), file_bytes_max, deadline, files));
+      if (!whole) continue;
+      first.index = from + i;
+      first.file = std::move(files[0]);
+      return {};
+    }
+  }
+  return {};
+}
+
 void RemoteTier::Offer(const Digest& id, std::vector<std::byte> file) {
   const std::size_t bytes = file.size();
   ++n_offered_;

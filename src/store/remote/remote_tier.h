@@ -72,6 +72,14 @@ class RemoteTier {
   // Files of at most `file_bytes_max` bytes.
   Fetched Fetch(std::span<const Digest> ids, std::size_t file_bytes_max,
                 Deadline deadline);
+  // The file of the first of these ids that is there; `index` ids.size(): none.
+  struct First {
+    std::size_t index = 0;
+    std::string file;
+    std::string warning;  // as Fetched's
+  };
+  First FetchFirst(std::span<const Digest> ids, std::size_t file_bytes_max,
+                   Deadline deadline);
   Deadline NewDeadline() const {
     return std::chrono::steady_clock::now() + deadline_;
   }
@@ -102,6 +110,9 @@ class RemoteTier {
   Result<bool> FetchSome(Link& link, std::span<const Digest> ids,
                          std::size_t file_bytes_max, Deadline deadline,
                          std::vector<std::string>& files);
+  Result<void> LookForFirst(Link& link, std::span<const Digest> ids,
+                            std::size_t file_bytes_max, Deadline deadline,
+                            First& first);
   Result<void> Send(const Digest& id, std::span<const std::byte> file);
   std::string TurnOff(Link& link, const Error& error);
 

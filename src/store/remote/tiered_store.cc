@@ -53,6 +53,8 @@ StoreMatch TieredStore::Lookup(const BlockChain& prompt, const KvSpec& spec,
     fetched = AppendFetched(prompt, spec, deadline, match);
   } while (fetched.n_taken > 0 && !fetched.found_bad);
   local_->AppendTail(prompt, spec, match);
+  FetchState(prompt, spec, deadline, match);
+  local_->AttachState(prompt, spec, match);
   if (match.n_tokens_remote > 0) match.tier = "remote";
   if (!match.miss_reason.empty() && !fetched.reason.empty()) {
     match.miss_reason += "; " + fetched.reason;

@@ -37,6 +37,11 @@ class TieredStore final : public KvStore {
   Result<void> SaveBlocks(const BlockChain& prompt, const KvSpec& spec,
                           std::size_t first_block,
                           std::span<const ByteSpan> payloads) override;
+  Result<void> SaveState(const BlockChain& prompt, const KvSpec& spec,
+                         std::size_t n_tokens, ByteSpan payload) override;
+  void DropState(const BlockChain& prompt, std::size_t n_tokens) override {
+    local_->DropState(prompt, n_tokens);
+  }
   Result<void> SaveManifest(const BlockChain& prompt, const KvSpec& spec,
                             const std::string& preview) override {
     return local_->SaveManifest(prompt, spec, preview);
@@ -60,6 +65,13 @@ class TieredStore final : public KvStore {
   Result<StoredBlock> Take(const std::string& file, const BlockChain& prompt,
                            std::size_t index, const KvSpec& spec);
   void Keep(std::function<Result<void>()> job, std::size_t bytes);
+  // Of a spec with states: the newest ones there, if they are newer than those
+  // here; into the directory, or where it has no room into the match.
+  void FetchState(const BlockChain& prompt, const KvSpec& spec,
+                  Deadline deadline, StoreMatch& match);
+  Result<void> TakeState(const std::string& file, const BlockChain& prompt,
+                         std::size_t n_tokens, const KvSpec& spec,
+                         StoreMatch& match);
 
   std::unique_ptr<DirStore> local_;
   std::shared_ptr<const Vault> vault_;       // null: not encrypted

@@ -61,6 +61,32 @@ TEST_F(SharedTier, WhatWasFetchedIsMappedFromTheDirectory) {
   EXPECT_EQ(Find(*Machine("b", ""), prompt).n_tokens, 32);
 }
 
+// States at the ends of whole blocks, whose blocks travel.
+TEST_F(SharedTier, StatesOfOneMachineAreTheOthersToo) {
+  if (!server_.WaitUntilUp(server_.url())) GTEST_SKIP() << "no redis-server";
+  spec_.states = {{StateRule::kLastInputs, {2, 8}}};
+  identity_ = TinyIdentity(spec_);
+  const TinyPrompt prompt(identity_, spec_, TinyTokens(50));
+  {
+    const auto a = Machine("a", server_.text());
+    ASSERT_TRUE(prompt.SaveTo(*a).ok());
+    for (const std::size_t n : {16, 32, 41}) {
+      const std::vector<std::byte> states(64, static_cast<std::byte>(n));
+      ASSERT_TRUE(a->SaveState(prompt.chain, spec_, n, states).ok());
+    }
+    ASSERT_TRUE(a->Drain(0).ok());
+  }
+  for (const std::string& url : {server_.text(), std::string()}) {
+    const auto b = Machine("b", url);
+    const StoreMatch match = Find(*b, prompt);
+    EXPECT_EQ(match.n_tokens, 32);
+    ASSERT_TRUE(match.state.has_value());
+    EXPECT_EQ(match.state->payload[5], std::byte{32});
+    EXPECT_TRUE(match.warnings.empty());
+    ASSERT_TRUE(b->Drain(0).ok());
+  }
+}
+
 // With no room for it here it serves all the same.
 TEST_F(SharedTier, AFullDirectoryStillServesWhatIsFetched) {
   if (!server_.WaitUntilUp(server_.url())) GTEST_SKIP() << "no redis-server";

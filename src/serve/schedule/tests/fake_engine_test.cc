@@ -160,7 +160,8 @@ int FakeSequence::Held(std::span<const std::int32_t> tokens) {
 }
 
 Result<SyncReport> FakeSequence::Attach(std::span<const std::int32_t> tokens,
-                                        std::unique_ptr<Found> found) {
+                                        std::unique_ptr<Found> found,
+                                        std::span<const int>) {
   const auto step = static_cast<std::size_t>(engine_.block_tokens());
   const int common = CommonWith(tokens);
   n_handed_ = std::min(n_handed_, common);
@@ -236,7 +237,7 @@ Result<std::unique_ptr<Sequence>> FakeSequence::Fork() {
   return std::unique_ptr<Sequence>(std::move(fork));
 }
 
-bool FakeSequence::TryPersist() {
+bool FakeSequence::TryPersist(bool) {
   if (!engine_.has_store()) return true;
   const auto step = static_cast<std::size_t>(engine_.block_tokens());
   const auto first = static_cast<std::size_t>(n_handed_) / step;
@@ -386,17 +387,17 @@ TEST(FakeEngine, CountsWhatSequencesHold) {
   FakeEngine engine({.budget_blocks = 4}, 1);
   auto a = *engine.NewSequence("");
   const std::vector<std::int32_t> ids(40, 3);
-  ASSERT_TRUE(a->Attach(ids, nullptr).ok());
+  ASSERT_TRUE(a->Attach(ids, nullptr, {}).ok());
   ASSERT_TRUE(a->Reserve(40, Relief::kFree).ok());
   EXPECT_EQ(engine.promised_blocks(), 3);
   const SequenceStep step{a.get(), ids, StepLogits::kLast};
   ASSERT_TRUE(engine.Step({&step, 1}).ok());
   EXPECT_EQ(engine.held_blocks(), 3);
   auto b = *engine.NewSequence("");
-  EXPECT_EQ(b->Attach(ids, nullptr)->reused_tokens, 32);
+  EXPECT_EQ(b->Attach(ids, nullptr, {})->reused_tokens, 32);
   EXPECT_EQ(engine.held_blocks(), 3) << "full blocks are common";
   EXPECT_FALSE(b->Reserve(80, Relief::kResting).ok());
-  ASSERT_TRUE(a->TryPersist());
+  ASSERT_TRUE(a->TryPersist(false));
   a->Rest();
   engine.Advance(100);
   EXPECT_TRUE(b->Reserve(80, Relief::kFree).ok());

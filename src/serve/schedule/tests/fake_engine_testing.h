@@ -61,13 +61,16 @@ class FakeSequence final : public Sequence {
   ~FakeSequence() override;
   int Held(std::span<const std::int32_t> tokens) override;
   Result<SyncReport> Attach(std::span<const std::int32_t> tokens,
-                            std::unique_ptr<Found> found) override;
+                            std::unique_ptr<Found> found,
+                            std::span<const int> marks) override;
+  int NextStop() override { return 1 << 30; }
+  bool AddStop(int) override { return true; }
   Result<void> Reserve(int n_tokens, Relief relief) override;
   Result<std::unique_ptr<Generation>> Begin(
       const GenerateOptions& options,
       const Session::OnToken& on_token) override;
   Result<std::unique_ptr<Sequence>> Fork() override;
-  bool TryPersist() override;
+  bool TryPersist(bool rests) override;
   void Rest() override;
   std::vector<std::int32_t> tokens() override { return tokens_; }
   int n_tokens() override { return static_cast<int>(tokens_.size()); }
@@ -118,6 +121,7 @@ class FakeEngine final : public Backend {
   std::uint64_t waiting_bytes() override { return queue_.size(); }
   double NowMs() override { return now_; }
   int block_tokens() override { return options_.block_tokens; }
+  bool has_states() override { return false; }
 
   const FakeOptions& options() const { return options_; }
   // Called with each step before it is made.

@@ -16,13 +16,26 @@ struct BitsCase {
   std::string draft = {};
   int budget_blocks = 0;  // few enough that answers give way to each other
   bool stored = false;
+  std::string model = kStories260K;
+  int n_vocab = 500;
 };
+
+// Models that carry states.
+BitsCase Hybrid(const char* name, const char* model, bool stored,
+                const std::string& draft = {},
+                KvStorage storage = KvStorage::kFp32) {
+  BitsCase hybrid{.name = name, .storage = storage, .draft = draft};
+  hybrid.stored = stored;
+  hybrid.model = kTestData + "/models/hf/" + model;
+  hybrid.n_vocab = 370;
+  return hybrid;
+}
 
 class SchedulerSameBits : public ::testing::TestWithParam<BitsCase> {
  protected:
   EngineOptions Options() const {
     const BitsCase& test = GetParam();
-    EngineOptions options{.model_path = kStories260K,
+    EngineOptions options{.model_path = test.model,
                           .n_threads = 1,
                           .kv_storage = test.storage,
                           .block_tokens = 16,
@@ -51,12 +64,12 @@ class SchedulerSameBits : public ::testing::TestWithParam<BitsCase> {
 };
 
 // 2 to 8 requests; some begin alike, some repeat themselves.
-std::vector<Job> RandomJobs(std::mt19937& rng) {
+std::vector<Job> RandomJobs(std::mt19937& rng, int n_vocab) {
   std::vector<Job> jobs;
-  const TokenIds trunk = RandomTokens(rng, 60);
+  const TokenIds trunk = RandomTokens(rng, 60, n_vocab);
   const int n = Pick(rng, 2, 8);
   for (int i = 0; i < n; ++i) {
-    TokenIds prompt = RandomTokens(rng, Pick(rng, 1, 90));
+    TokenIds prompt = RandomTokens(rng, Pick(rng, 1, 90), n_vocab);
     if (rng() % 2 == 0) {
       prompt.insert(prompt.begin(), trunk.begin(),
                     trunk.begin() + Pick(rng, 1, 60));
@@ -79,7 +92,7 @@ TEST_P(SchedulerSameBits, InAnyCompany) {
       of == nullptr ? 2 : static_cast<unsigned>(std::atoi(of));
   for (unsigned seed = 0; seed < n_seeds && !HasFailure(); ++seed) {
     std::mt19937 rng(seed);
-    const std::vector<Job> jobs = RandomJobs(rng);
+    const std::vector<Job> jobs = RandomJobs(rng, GetParam().n_vocab);
     const auto engine = OpenEngine(options);
     Served served(*engine,
                   {.stall_ms = 1.0 * Pick(rng, 1, 20), .memory_wait_ms = 20});
@@ -125,7 +138,13 @@ INSTANTIATE_TEST_SUITE_P(
         BitsCase{"small_budget_int8", KvStorage::kInt8, 0, 0, "", 40},
         BitsCase{"small_budget_lookup", KvStorage::kFp32, 0, 0, "prompt-lookup",
                  14},
-        BitsCase{"small_budget_stored", KvStorage::kFp16, 0, 0, "", 14, true}),
+        BitsCase{"small_budget_stored", KvStorage::kFp16, 0, 0, "", 14, true},
+        Hybrid("inputs", "lfm2", false), Hybrid("inputs_stored", "lfm2", true),
+        Hybrid("delta_net_stored", "qwen3_5_long", true),
+        Hybrid("delta_net_stored_int8", "qwen3_5_long", true, "",
+               KvStorage::kInt8),
+        Hybrid("delta_net_stored_lookup", "qwen3_5_long", true,
+               "prompt-lookup")),
     [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace

@@ -14,10 +14,10 @@ function pathTo(told, prompt) {
 }
 
 function whyNotAll(told, prompt) {
-  if (prompt.usable >= prompt.tokens) {
+  if (prompt.whole) {
     return "All of it is there: the same prompt would be reused but for its last token.";
   }
-  return `A block is missing after token ${formatCount(prompt.usable)}: ` +
+  return `Something is missing after token ${formatCount(prompt.usable)}: ` +
     `the ${plural(prompt.tokens - prompt.usable, "token")} from there on would be computed.`;
 }
 

@@ -99,7 +99,7 @@ function makeRow() {
 }
 
 function updateRow(button, prompt) {
-  const marks = [prompt.pinned ? "pinned" : "", prompt.usable < prompt.tokens ? "has a hole" : ""];
+  const marks = [prompt.pinned ? "pinned" : "", prompt.whole ? "" : "has a hole"];
   setText(button.children[0], shortName(prompt.name));
   setText(button.children[1], plural(prompt.tokens, "token"));
   setText(button.children[2], [...marks.filter(Boolean), formatAgo(prompt.last_use_ms, serverNow())].join(" · "));
