@@ -88,10 +88,16 @@ RULES = ["Answer in plain English.", "Never invent a value that the user did not
          "If no tool fits, say which tools there are.", "Do not write code unless asked.", "Paths are relative to the working folder.", "Report numbers as the tool gave them.", "Stop when the task is done."]
 
 
-# What a note says and what one asks for: (key, line, value).
-FACTS = [("port", "The server listens on {}.", "number"), ("release date", "We ship on {}.", "date"), ("meeting time", "We meet at {}.", "time"), ("password", "Log in with {}.", "code"), ("contact", "Ask {} for access.", "full"),
-         ("budget", "We may spend {} on it.", "money"), ("mail address", "Write to {}.", "email"), ("office", "The office is in {}.", "city"), ("deadline", "Everything must be ready by {}.", "date"), ("version", "This is version {}.", "code"),
-         ("owner", "It belongs to {}.", "full"), ("backup time", "Backups run every day at {}.", "time"), ("limit", "No more than {} at once.", "number"), ("ticket", "See {} for the details.", "code"), ("home page", "More at {}.", "url"), ("phone number", "Call {}.", "phone")]
+# What a note says and what one asks for: (key, line, value, questions, names of files that would have it).
+FACTS = [("port", "The server listens on {}.", "number", "Which port does the server use?|On which port does the server listen?|What is the port of the server?", "server config settings network"), ("release date", "We ship on {}.", "date", "When do we ship?|When is the release?|What is the release date?", "release roadmap plan changelog"),
+         ("meeting time", "We meet at {}.", "time", "When do we meet?|At what time is the meeting?|What time is our meeting?", "meeting agenda minutes calendar"), ("password", "Log in with {}.", "code", "What is the password?|How do I log in?|What do I log in with?", "access login secrets accounts"),
+         ("contact", "Ask {} for access.", "full", "Who gives me access?|Whom do I ask for access?|Who is the contact for access?", "contacts team people access"), ("budget", "We may spend {} on it.", "money", "How much may we spend?|What is the budget?|How large is our budget?", "budget finance costs plan"),
+         ("mail address", "Write to {}.", "email", "Where do I write to?|What is the mail address?|Which address do I mail?", "contacts support team address"), ("office", "The office is in {}.", "city", "Where is the office?|In which city is our office?", "office company about contacts"),
+         ("deadline", "Everything must be ready by {}.", "date", "When must everything be ready?|What is the deadline?|Until when do we have time?", "plan schedule todo project"), ("version", "This is version {}.", "code", "Which version is this?|What version do we have?", "version readme changelog about"),
+         ("owner", "It belongs to {}.", "full", "Who owns it?|Whom does it belong to?|Who is the owner?", "owners readme about team"), ("backup time", "Backups run every day at {}.", "time", "When do the backups run?|At what time is the backup?", "backup server operations cron"), ("limit", "No more than {} at once.", "number", "How many at once?|What is the limit?", "limits config settings rules"),
+         ("ticket", "See {} for the details.", "code", "Which ticket has the details?|Where are the details?", "todo issues notes bugs"), ("home page", "More at {}.", "url", "What is the home page?|Where do I find more?", "readme about links website"), ("phone number", "Call {}.", "phone", "Which number do I call?|What is the phone number?", "contacts phone support team"),
+         ("room", "We are in room {}.", "number", "Which room are we in?|In which room is it?", "meeting rooms office agenda"), ("host name", "The database runs on {}.", "word", "Where does the database run?|Which host has the database?", "database config deploy server"), ("launch city", "The launch is in {}.", "city", "Where is the launch?|In which city do we launch?", "launch event travel plan"),
+         ("color", "The logo is {}.", "colorname", "Which color has the logo?|What color is the logo?", "design brand style logo"), ("customer", "The first customer is {}.", "full", "Who is the first customer?|What is the name of our first customer?", "customers sales clients notes")]
 PLAIN = ["Bring {} along.", "There was some talk of {}.", "Nothing new about {}.", "The {} can wait.", "Do not forget {}.", "{} first, then the rest."]
 
 
@@ -105,8 +111,9 @@ def C(*calls, content=""):
 
 
 class Dialogues:
-    def __init__(self, texts, seed, held=False, prompts=()):
+    def __init__(self, texts, seed, held=False, prompts=(), schemas=()):
         self.t, self.g, self.prompts = texts, Gen(texts.lexicon, seed, held), prompts
+        self.g.declared = schemas
 
     # -------- system prompts
     def system(self, long=.12):
@@ -123,13 +130,14 @@ class Dialogues:
         else: parts.append(" ".join(rules))
         if g.chance(long):
             if self.prompts and g.chance(.6):
-                p = g.pick(self.prompts); n = g.int(500, 9000); at = g.int(0, max(0, len(p) - n)); parts.insert(g.int(0, len(parts)), p[at:at + n])
+                p = g.pick(self.prompts); n = g.pick([g.int(500, 4000), g.int(500, 9000), g.int(5000, 20000)]); at = g.int(0, max(0, len(p) - n)); parts.insert(g.int(0, len(parts)), p[at:at + n])
             else: parts.insert(1, "\n\n".join(g.paragraph() for _ in range(g.int(1, 14))))
         return [{"role": "system", "content": "\n\n".join(parts).strip()}]
 
     def toolset(self, tools, extra=None):
         g = self.g
         others = [any_tool(g) for _ in range(g.pick([0, 0, 1, 1, 2, 3, 4, 6]) if extra is None else extra)]
+        if extra is None and self.g.declared and not g.held and g.chance(.08): others += [declared_tool(g) for _ in range(g.int(3, 14))]
         seen, out = set(), []
         for t in tools + others:                        # no two that do the same
             if t.name in seen or t.family in seen: continue
@@ -220,7 +228,7 @@ class Dialogues:
         old, new = g.pick([("old_text", "new_text"), ("old_string", "new_string"), ("old", "new"), ("search", "replace"), ("old_str", "new_str")])
         body, pat, cmd = g.pick(["content", "text", "contents"]), g.pick(["pattern", "query", "text"]), g.pick(["command", "command", "cmd"])
         S = lambda name, desc, params: schema_of(g, name, g.pick(desc.split("|")), params)
-        s = {"list": S(n["list"], "List the files of a folder|Lists files in a directory.|Names of the files in a folder", [(d, "word", "The folder|", 1 if g.chance(.7) else 0)]),
+        s = {"list": S(n["list"], "List the files of a folder|Lists files in a directory.|Names of the files in a folder", [(d, "word", g.pick(["The folder", "Which folder", ""]), 1 if g.chance(.7) else 0)]),
              "read": S(n["read"], "Read a file|Reads a file and returns its text.|The content of a file", [(p, "word", "Path of the file", 1)]),
              "write": S(n["write"], "Write a file|Writes text to a file; replaces what was there.", [(p, "word", "Path of the file", 1), (body, "word", "The new text", 1)]),
              "edit": S(n["edit"], "Replace a text in a file|Edits a file: replaces old text by new text.", [(p, "word", "Path of the file", 1), (old, "word", "What is there", 1), (new, "word", "What shall be there", 1)]),
@@ -250,7 +258,7 @@ class Dialogues:
             code = "\n".join(f"{x} = {json.dumps(y)}" for x, y in o.items()) + f"\n\ndef {f}({a}):\n    return {a} {g.pick('+-*')} {g.int(1, 99)}\n"
             return code, k, o[k]
         if g.chance(.35):
-            key, line, make = g.pick(FACTS); val = getattr(g, make)()
+            key, line, val = self.fact()[:3]
             lines = [g.pick(PLAIN).format(g.word()) if g.chance(.4) else g.sentence() for _ in range(g.int(1, 6))]
             lines.insert(g.int(0, len(lines)), line.format(val))
             return (f"# {g.words(1, 3).capitalize()}\n\n" if ext == "md" else "") + "\n".join(lines) + "\n", key, val
@@ -260,6 +268,39 @@ class Dialogues:
         for _ in range(g.int(0, 4)): lines.insert(g.int(0, len(lines)), g.sentence())
         return (f"# {g.words(1, 3).capitalize()}\n\n" if ext == "md" else "") + "\n".join(lines) + "\n", k, o[k]
 
+    def fact(self):
+        """(key, its line, value, questions, names of files)."""
+        key, line, make, asks, stems = self.g.pick(FACTS)
+        return key, line, self.g.pick(COLORS) if make == "colorname" else getattr(self.g, make)(), asks.split("|"), stems.split()
+
+    def note(self, fact=None):
+        g = self.g
+        lines = [g.pick(PLAIN).format(g.word()) if g.chance(.3) else g.sentence() for _ in range(g.int(1, 5))]
+        if fact: lines.insert(g.int(0, len(lines)), fact[1].format(fact[2]) if g.chance(.7) else f"{fact[0].capitalize()}: {fact[2]}")
+        return (f"# {g.words(1, 3).capitalize()}\n\n" if g.chance(.3) else "") + "\n".join(lines) + "\n"
+
+    def hunt(self, n, p, ls, listing_of, where, at):
+        """A question that one of the files answers: list, read those that may have it until one does, answer."""
+        g = self.g
+        fact, other = self.fact(), self.fact()
+        while other[0] == fact[0]: other = self.fact()
+        hinted = g.chance(.55)
+        stem = (lambda: g.pick(fact[4])) if hinted else g.word
+        right = stem() + "." + g.pick(["md", "txt", "txt", "md", "json", "yaml", "log"])
+        names = {right} | {g.filename() for _ in range(g.int(1, 4))}
+        if hinted: names |= {s + ".txt" for s in [g.pick(other[4])] if s not in fact[4]}
+        names = sorted(names)
+        text = {x: self.note(other if g.chance(.5) else None) for x in names} | {right: self.note(fact)}
+        ask = g.pick(fact[3])
+        low = ask[0].lower() + ask[1:]
+        q = g.pick([f"{ask} It is in one of the files in {where}.", f"{ask} Look into the files of {where}.", f"Look through {where}: {low}", f"Read the files in {where} and tell me: {low}", f"{ask} Say which file in {where} has it.", f"Find out from the files in {where}: {low}"] +
+                   ([ask, ask, f"{ask} Use the files.", f"{ask} Say which file has it.", f"{ask} It must be in one of the files here."] if where == "the current folder" else []))
+        m = [U(q), C(ls), R(listing_of(names))]
+        for x in ([right] if hinted else names[:names.index(right) + 1]): m += [C((n["read"], {p: at(x)})), R(text[x])]
+        plain = g.pick([fact[1].format(fact[2]), f"The {fact[0]} is {fact[2]}.", f"{fact[1].format(fact[2])}"])
+        answer = g.pick([f"{plain} That is in {right}.", f"According to {right}, the {fact[0]} is {fact[2]}."]) if " Say which file" in q else g.pick([plain, plain, f"In {right} I found: {fact[1].format(fact[2])}"])
+        return m + [A(answer)]
+
     def files(self):
         g = self.g
         n, s, p, d, old, new, body, pat, cmd = self.file_tools()
@@ -267,10 +308,18 @@ class Dialogues:
         names = list({g.filename() for _ in range(g.int(1, 7))})
         disk = {f: self.content_of(f) for f in names}
         at = lambda f: f if folder == "." else f"{folder}/{f}"
-        listing = g.pick([lambda: "\n".join(sorted(names)), lambda: json.dumps(sorted(names)), lambda: json.dumps({"files": sorted(names)}), lambda: "\n".join(f"{x} ({g.int(10, 9999)} bytes)" for x in sorted(names))])()
+        shape, sizes = g.int(0, 3), {}
+        def listing_of(xs):
+            xs = sorted(xs)
+            if shape == 3: return "\n".join(f"{x} ({sizes.setdefault(x, g.int(10, 9999))} bytes)" for x in xs)
+            return ["\n".join(xs), json.dumps(xs), json.dumps({"files": xs})][shape]
+        listing = listing_of(names)
         where = "the current folder" if folder == "." else g.pick([f"the folder {folder}", folder, f"{folder}/"])
         ls = (n["list"], {d: folder})
-        messages, used = self.system(.15), {"list", "read"} if g.chance(.5) else set(n)
+        messages, used = self.system(.25), {"list", "read"} if g.chance(.5) else set(n)
+        if g.chance(.3):                                # a hunt alone: its folder has other files than the turns below
+            order = list(used); g.r.shuffle(order)
+            return {"kind": "files", "messages": messages + self.hunt(n, p, ls, listing_of, where, at), "tools": [s[x] for x in order] + [any_tool(g).schema for _ in range(g.pick([0, 0, 0, 1, 3]))]}
         for _ in range(g.pick([1, 1, 2, 3])):
             f = g.pick(names); text, key, val = disk[f]
             k = g.int(0, 13)
@@ -462,10 +511,9 @@ class Dialogues:
         return getattr(self, kind)()
 
 
-def real_prompts(folder):
-    """System prompts of published agents (Apache-2.0; models/README.md), as long texts to stand before a task."""
-    p = Path(folder) / "agent_prompts.json"
-    return json.loads(p.read_text()) if p.exists() else []
+def sources(folder):
+    """Prompts and schemas of published agents, as agent_sources.py gathers them; nothing where it was not run."""
+    return {k: json.loads(p.read_text()) for k in ("prompts", "schemas") for p in [Path(folder) / f"agent_{k}.json"] if p.exists()}
 
 
 def main():
@@ -473,7 +521,7 @@ def main():
     a.add_argument("--data", required=True); a.add_argument("--held", action="store_true"); a.add_argument("--kind")
     a.add_argument("--seed", type=int, default=1); a.add_argument("--n", type=int, default=5)
     a = a.parse_args()
-    d = Dialogues(Texts(a.data), a.seed, a.held, real_prompts(a.data))
+    d = Dialogues(Texts(a.data), a.seed, a.held, **sources(a.data))
     for _ in range(a.n):
         x = d.one(a.kind)
         print(f"======== {x['kind']}\n" + render(x["messages"], x["tools"]))

@@ -26,7 +26,7 @@ class Program:
         else: text = render(messages, tools, True)
         if self.a.model and not self.checked: assert text == render(messages, tools, True), "the program renders something else than was trained on"; self.checked = True
         open(p, "w").write(text)
-        out = self.run("sample", *([self.a.model] if self.a.model else []), "--prompt-file", p, "--tokens", str(n), "--temperature", "0", "--quiet", *(["--kv", self.a.kv] if self.a.kv else []))
+        out = self.run("sample", *([self.a.model] if self.a.model else []), "--prompt-file", p, "--tokens", str(n), "--temperature", "0", "--quiet", "--no-prompt-cache", *(["--kv-quantize", self.a.kv] if self.a.kv else []))
         return out.replace("<|im_end|>", "").strip()
 
     checked = False
@@ -70,7 +70,8 @@ def measure_calls(p, d, n, s):
         messages = d.system(0) + [U(c.request)]
         out = p.answer(messages, schemas)
         got = calls_of(out)
-        s.add("call: format valid", got, c.request, out)
+        s.add("call: one is made", "<tool_call>" in out, c.request, out)
+        if "<tool_call>" in out: s.add("call: its format is valid", got, c.request, out)
         s.add("call: right tool", got and len(got) == 1 and got[0][0] == tool.name, c.request, out)
         s.add("call: right arguments too", got and got == [(tool.name, c.args)], c.request, json.dumps(c.args), out)
         out = p.answer(messages + [C((tool.name, c.args)), R(c.result)], schemas)
@@ -108,11 +109,14 @@ def measure_files(p, d, n, s):
         done += 1
 
 
-def measure_text(p, d, n, needles, s):
+def measure_text(p, d, n, s):
     for kind, what in (("json_answer", "JSON by schema: exact"), ("edit_text", "edit of a short text: exact")):
         for _ in range(n):
             x = d.one(kind); out = p.answer(x["messages"][:-1], None, 400)
             s.add(what, out == x["messages"][-1]["content"], x["messages"][-2]["content"], x["messages"][-1]["content"], out)
+
+
+def measure_recall(p, d, needles, s):
     for chars, tokens in ((2000, 500), (8000, 2000), (16000, 4000), (24000, 6000)):
         for i in range(needles):
             for part in ("first", "second", "last"):
@@ -139,7 +143,8 @@ def measure_bfcl(p, questions, answers, n, s):
         tools = json.loads(json.dumps([{"type": "function", "function": f} for f in q["function"]]).replace('"type": "dict"', '"type": "object"').replace('"type": "float"', '"type": "number"'))
         out = p.answer(q["question"][0], tools)
         got, (name, want) = calls_of(out), next(iter(truth[q["id"]][0].items()))
-        s.add("BFCL simple: format valid", got, out)
+        s.add("BFCL simple: a call is made", "<tool_call>" in out, q["question"][0][0]["content"], out)
+        if "<tool_call>" in out: s.add("BFCL simple: its format is valid", got, out)
         s.add("BFCL simple: right function", got and got[0][0] == name, q["question"][0][0]["content"], out)
         good = got and len(got) == 1 and got[0][0] == name and all(got[0][1].get(k, "") in v or str(got[0][1].get(k, "")) in map(str, v) for k, v in want.items())
         s.add("BFCL simple: right arguments too", good, q["question"][0][0]["content"], json.dumps(want), out)
@@ -150,13 +155,14 @@ def main():
     for x in ("hearth", "data"): a.add_argument("--" + x, required=True)
     for x in ("model", "bfcl", "answers", "json", "kv"): a.add_argument("--" + x)
     for x, v in (("n", 60), ("seed", 5), ("needles", 10)): a.add_argument("--" + x, type=int, default=v)
-    a.add_argument("--only", default="calls,files,text,bfcl")
+    a.add_argument("--only", default="calls,files,text,recall,bfcl")
     a = a.parse_args()
     p, s = Program(a), Score()
     d = Dialogues(Texts(a.data), a.seed, True)
     if "calls" in a.only: measure_calls(p, d, a.n, s)
     if "files" in a.only: measure_files(p, d, a.n // 2, s)
-    if "text" in a.only: measure_text(p, d, a.n // 2, a.needles, s)
+    if "text" in a.only: measure_text(p, d, a.n // 2, s)
+    if "recall" in a.only: measure_recall(p, d, a.needles, s)
     if "bfcl" in a.only and a.bfcl: measure_bfcl(p, a.bfcl, a.answers, 2 * a.n, s)
     for what, n in s.n.items(): print(f"| {what} | {s.ok[what]} of {n} |")
     if a.json: json.dump(s.misses, open(a.json, "w"), indent=1, ensure_ascii=False)

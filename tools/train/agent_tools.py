@@ -58,7 +58,7 @@ class Gen:
     """Random values, all training or all held out."""
 
     def __init__(self, lex, seed, held=False):
-        self.lex, self.r, self.held = lex, random.Random(seed), held
+        self.lex, self.r, self.held, self.declared = lex, random.Random(seed), held, ()
 
     def ok(self, make):
         for _ in range(200):
@@ -275,7 +275,7 @@ FAMILIES = [
  ("git_commit|commit|commit_changes|vcs_commit", "Commit the staged changes|Makes a git commit", [("message|msg|text", "sentence", "Commit message", 1, "")], "Commit with the message: {message}|Make a commit: {message}|git commit, message {message}", lambda v, g: {"commit": "".join(g.pick("0123456789abcdef") for _ in range(7))}, "Committed as {commit}.|The commit is {commit}."),
  ("run_tests|test|execute_tests|pytest|run_test_suite", "Run the tests of a file or folder", [("path|target|file|tests", "path", "What to test", 1, ""), ("verbose|detailed", "bool", "Print more", 0, " with verbose {verbose}")], "Run the tests in {path}{opt}.|Test {path}{opt}|Do the tests of {path} pass?", lambda v, g: {"passed": g.number(), "failed": g.int(0, 5)}, "{passed} tests passed and {failed} failed.|Result for {path}: {passed} passed, {failed} failed."),
  ("average|mean|statistics_mean|compute_average", "The mean of a list of numbers", [("numbers|values|data|list", "numbers", "The numbers", 1, "")], "What is the average of {numbers}?|Compute the mean of {numbers}.|average {numbers}", lambda v, g: {"mean": round(sum(v["numbers"]) / len(v["numbers"]), 2)}, "The average is {mean}.|The mean of {numbers} is {mean}."),
- ("random_number|roll|rand|dice_roll", "A random whole number in a range", [("min|low|from|start", "number", "Smallest", 1, ""), ("max|high|to|end", "number", "Largest", 1, "")], "Give me a random number between {min} and {max}.|Pick a number from {min} to {max}|random {min} {max}", lambda v, g: {"number": g.number()}, "The number is {number}.|I got {number}."),
+ ("random_number|roll|rand|dice_roll", "A random whole number in a range", [("min|low|from|start", "number", "Smallest", 1, ""), ("max|high|to|end", "number", "Largest", 1, "")], "Give me a random number between {min} and {max}.|Pick a number from {min} to {max}|random {min} {max}", lambda v, g: {"number": g.int(*sorted((v["min"], v["max"])))}, "The number is {number}.|I got {number}."),
  ("create_user|add_user|users.create|register_user", "Create a user account", [("name|full_name|user_name", "full", "Full name", 1, ""), ("email|mail|address", "email", "E-mail address", 1, ""), ("role|permission|group", "enum:admin,editor,viewer,guest", "Role", 1, ""), ("age|years", "number", "Age", 0, " Age: {age}.")], "Create a user {name} with the email {email} as {role}.{opt}|Add {name} ({email}) as {role}.{opt}|Make an account for {name}, {email}, role {role}.{opt}", ID, "{name} now has an account as {role}.|The account of {name} is created."),
  ("python|run_python|execute_code|code_interpreter", "Run Python code and return what it prints", [("code|source|script|program", "pycode", "The code", 1, "")], "Run this in Python: {code}|What does {code} print?|Execute {code}|python: {code}", lambda v, g: g.code(), "It printed {text}.|The output is {text}."),
  ("search_notes|find_notes|notes_search|knowledge_search|memory_search", "Search the user's notes|Looks a word up in the notes", [("query|text|keyword|term", "words", "What to look for", 1, "")], "What do my notes say about {query}?|Find my note about {query}.|search my notes for {query}", lambda v, g: {"notes": [g.sentence()]}, "Your note says: {notes[0]}|I found this: {notes[0]}"),
@@ -435,6 +435,50 @@ def made_tool(g):
     return Tool(name, verb + noun, schema, make)
 
 
+# ---------------------------------------------------------------- tools that published agents declare
+KIND_OF = [("e?mail", "email"), ("url|link", "url"), ("path|file|dir", "path"), ("date|day", "date"), ("time|start|end", "time"), ("phone", "phone"), ("city|origin|destination|location", "city"), ("user|owner|author|recipient|name", "full"),
+           ("query|pattern|title|subject|reason|term|keyword", "words"), ("text|message|content|body|description|comment", "sentence"), ("id$|number|code|key|token|symbol", "code")]
+
+
+def kind_of(key, p):
+    """The kind of value that a declared parameter takes, or None for those that are not written in one word."""
+    t = p.get("type")
+    if p.get("enum") and all(isinstance(x, str) and "," not in x for x in p["enum"]): return "enum:" + ",".join(p["enum"])
+    if t in ("integer", "number", "boolean"): return {"integer": "number", "number": "decimal", "boolean": "bool"}[t]
+    if t == "array": return {"string": "list", "integer": "numbers"}.get((p.get("items") or {}).get("type"))
+    return next((k for pattern, k in KIND_OF if re.search(pattern, key, re.I)), "word") if t == "string" else None
+
+
+def declared_tool(g, f=None):
+    """A schema that a published agent declares, with a request in the words of its description; values are ours."""
+    for _ in range(50):
+        f = g.pick(g.declared); props, need = f["parameters"]["properties"], f["parameters"].get("required", [])
+        if all(kind_of(k, props.get(k, {})) for k in need): break
+    does = re.split(r"(?<=[a-z)])[.:,\n]", f["description"].strip())[0][:110]
+    first, _, rest = does.partition(" ")
+    if re.fullmatch("[A-Z][a-z]+s", first) and not first.endswith("ss"): first = re.sub("(ch|sh|ss)es$", r"\1", first) if re.search("(ch|sh|ss)es$", first) else first[:-1]
+    does = (first.lower() + " " + rest).strip()
+    schema = {"type": "function", "function": f} if not g.chance(.07) else f
+
+    def make(g):
+        args = {k: g.value(kind_of(k, p)) for k, p in props.items() if k in need or (kind_of(k, p) and g.chance(.15))}
+        style, words = g.int(0, 3), lambda k: re.sub(r"(?<=[a-z])(?=[A-Z])", " ", k).replace("_", " ").lower()
+        if style == 0: given = ", ".join(f"{words(k)} {quoted(g, v)}" for k, v in args.items())
+        elif style == 1: given = ". ".join(f"{words(k).capitalize()}: {quoted(g, v)}" for k, v in args.items())
+        elif style == 2: given = "with " + " and ".join(f"{words(k)} {quoted(g, v)}" for k, v in args.items())
+        else: given = "; ".join(f"{k} = {said(v)}" for k, v in args.items())
+        if not args: given = ""
+        lead = g.pick([f"{does[0].upper()}{does[1:]}", f"Please {does}", f"Can you {does}", f"I want you to {does}"]) if g.chance(.85) else g.pick(["Use", "Call"]) + " " + f["name"]
+        request = g.pick(PRE) + (lead + (" " if style in (0, 2) else ": " if style == 3 else ". ") + given).strip().rstrip(".:") + "." + g.pick(POST)
+        got = {k: GOT.get(k, Gen.word)(g) for k in g.r.sample(FIELD, g.int(1, 3))}
+        if g.chance(.3): r = OK(None, g); r, answer = r if isinstance(r, str) else json.dumps(r), g.pick(DONE.split("|"))
+        else: r, answer = json.dumps(got, ensure_ascii=False), g.pick(["", "Here it is: ", "I got: "]) + ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in got.items()) + "."
+        return Case(request, args, r, answer, does)
+    return Tool(f["name"], f["name"], schema, make)
+
+
 def any_tool(g):
-    if g.held: return family_tool(g, g.pick(HELD_FAMILIES)) if g.chance(.5) else made_tool(g)
-    return family_tool(g, g.pick(FAMILIES)) if g.chance(.5) else made_tool(g)
+    k = g.r.random()
+    if g.held: return family_tool(g, g.pick(HELD_FAMILIES)) if k < .5 else made_tool(g)
+    if k < .12 and g.declared: return declared_tool(g)
+    return family_tool(g, g.pick(FAMILIES)) if k < .56 else made_tool(g)

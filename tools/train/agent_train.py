@@ -6,10 +6,11 @@
     agent_train.py reference --model MODEL.gguf --ids IDS.json --out REF.json                      # CPU, float32
 
 DIR holds children.train.txt.gz, children.valid.txt.gz, stories_small.txt.gz (documents separated by a line
-`<|endoftext|>`), chat.jsonl.gz ({"source", "messages"} a line) and, if wanted, agent_prompts.json (a list of long
-system prompts). The dialogues are made as the training goes, by --workers processes (agent_data.py). Needs PyTorch
+`<|endoftext|>`), chat.jsonl.gz ({"source", "messages"} a line) and, if wanted, agent_prompts.json and
+agent_schemas.json (agent_sources.py). The dialogues are made as the training goes, by --workers processes (agent_data.py). Needs PyTorch
 2.5 or later, NumPy and, for the first two commands, Hugging Face's tokenizers. The learning rate follows the
-clock: --minutes is the time spent in training steps. `--init MODEL.gguf` starts from weights already trained.
+clock: --minutes is the time spent in training steps. The model so far is written every --save_every of it; --eval_every 0
+measures nothing on the way. `--init MODEL.gguf` starts from weights already trained. --batch divides 32.
 
 Documents are packed into rows of 8,192 tokens; attention stays inside a document. What the assistant writes, and
 prose, counts fully in the loss; what users, tools and system prompts say counts a tenth.
@@ -183,9 +184,9 @@ def load_gguf(path):
 # ---------------------------------------------------------------- data
 def make_tokenizer(a):
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from agent_data import Dialogues, Texts, real_prompts, render
+    from agent_data import Dialogues, Texts, sources, render
     texts = Texts(a.data)
-    d = Dialogues(texts, 0, False, real_prompts(a.data))
+    d = Dialogues(texts, 0, False, **sources(a.data))
     r = random.Random(0)
     def corpus():
         for x in r.sample(texts.books, len(texts.books)): yield x[:60000]
@@ -255,7 +256,7 @@ class Rows:
             self.waiting = i                            # for the next row; prose fills this one
             p = [END] * room if dialogues_only else self.next_prose(room)
             add(p, [0 if dialogues_only else 2] * room)
-        return np.array(ids, np.uint16), np.array(w, np.uint8), np.array(docs, np.uint8)
+        return np.array(ids, np.uint16), np.array(w, np.uint8), np.array(docs, np.int16)
 
     def encode(self):
         from agent_data import render
@@ -265,10 +266,10 @@ class Rows:
 
 def worker(data, tokenizer, seed, part, folder):
     """Files of 32 rows, [3, 32, T] of 16 bits, in a folder of memory; at most 150 wait there."""
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"; os.nice(5)
     from tokenizers import Tokenizer
-    from agent_data import Dialogues, real_prompts
-    rows, n = Rows(Tokenizer.from_file(tokenizer), TEXTS, Dialogues(TEXTS, seed, False, real_prompts(data)), seed, part), 0
+    from agent_data import Dialogues, sources
+    rows, n = Rows(Tokenizer.from_file(tokenizer), TEXTS, Dialogues(TEXTS, seed, False, **sources(data)), seed, part), 0
     while True:
         chunk = np.stack([np.stack([x.astype(np.int16) for x in rows.row()]) for _ in range(32)], 1)
         name = f"{folder}/{n:06d}-{part[0]}"; n += 1
@@ -279,10 +280,10 @@ def worker(data, tokenizer, seed, part, folder):
 def held_out_rows(data, tokenizer, n):
     """{kind: rows} of dialogues with held-out tools and values, and of held-out texts."""
     from tokenizers import Tokenizer
-    from agent_data import Dialogues, real_prompts, render
+    from agent_data import Dialogues, sources, render
     t, out = Tokenizer.from_file(tokenizer), {}
     for kind in ("call", "files", "needle", "copy", "json_answer", "edit_text", "from_system"):
-        rows = Rows(t, TEXTS, Dialogues(TEXTS, 77, True, real_prompts(data)), 7)
+        rows = Rows(t, TEXTS, Dialogues(TEXTS, 77, True, **sources(data)), 7)
         rows.encode = lambda: t.encode(render(*(lambda x: (x["messages"], x["tools"]))(rows.d.one(kind)))).ids
         out[kind] = [np.stack(x) for x in zip(*(rows.row(True) for _ in range(n)))]
     for kind, docs in TEXTS.valid.items():
@@ -321,7 +322,7 @@ def train(a):
     folder = tempfile.mkdtemp(dir="/dev/shm")
     workers = [multiprocessing.Process(target=worker, args=(a.data, a.tokenizer, 1000 * a.seed + i + 1, (i, a.workers), folder), daemon=True) for i in range(a.workers)]
     for p in workers: p.start()
-    held = held_out_rows(a.data, a.tokenizer, 8)
+    held = held_out_rows(a.data, a.tokenizer, 8) if a.eval_every else {}
     print(f"data {time.time() - t_start:.0f} s", flush=True)
     dev, B = a.device, a.batch
     w = load_gguf(a.init)[0] if a.init else new_weights()
@@ -347,15 +348,17 @@ def train(a):
         return torch.cat([ids[:, 1:], ids[:, :1]], 1), torch.cat([weight[:, 1:], torch.zeros_like(weight[:, :1])], 1)
     # All rows made so far stay on the device. A batch is new rows when there are any, else older ones once more.
     pool = torch.zeros(3, a.pool, T, dtype=torch.int16, device=dev)
-    have = 0
+    have = used = 0
     def next_batch():
-        nonlocal have
-        ready = sorted(x for x in os.listdir(folder) if not x.endswith(".tmp.npy")) if have + 32 <= a.pool else []
-        while have < a.first and not ready: time.sleep(.2); ready = sorted(x for x in os.listdir(folder) if not x.endswith(".tmp.npy"))
-        if ready:
-            pool[:, have:have + 32] = torch.from_numpy(np.load(f"{folder}/{ready[0]}")).to(dev)
-            os.remove(f"{folder}/{ready[0]}"); have += 32
-            at = torch.arange(have - 32, have, device=dev)[:B] if B <= 32 else torch.randint(have, (B,), device=dev)
+        nonlocal have, used
+        while used == have:
+            ready = sorted(x for x in os.listdir(folder) if not x.endswith(".tmp.npy")) if have + 32 <= a.pool else []
+            if ready:
+                pool[:, have:have + 32] = torch.from_numpy(np.load(f"{folder}/{ready[0]}")).to(dev)
+                os.remove(f"{folder}/{ready[0]}"); have += 32
+            elif have >= a.first: break
+            else: time.sleep(.2)
+        if used < have: at = torch.arange(used, used + B, device=dev); used += B
         else: at = torch.randint(have, (B,), device=dev)
         got = pool[:, at]
         return got[0].long(), got[1].to(torch.uint8), got[2].int()
@@ -375,10 +378,13 @@ def train(a):
                     for s, e in zip(edge[::2], edge[1::2]): turns += 1; right += bool(ok[r, s:e].all())
             out[kind] = [round(float(loss[ww].mean()), 3)] + ([round(right / max(1, turns), 3), turns] if turns else [])
         return out
+    def save():
+        save_gguf(w, a.tokenizer, a.out + ".part", {"tokens": step * B * T, "different_tokens": used * T, "steps": step, "seed": a.seed})
+        os.replace(a.out + ".part", a.out)
     big = [w[n] for n in SHAPES]
     muon, adam = Muon(big, a.wd), torch.optim.AdamW([w[n] for n in ("tok", "n1", "n2", "norm")], lr=a.adam_lr, betas=(.9, .95), weight_decay=0.)
     scale = torch.tensor([0., QUIET, 1.], device=dev)
-    t0, step, frac, acc, next_eval, log = time.time(), 0, 0., torch.zeros((), device=dev), a.eval_every, []
+    t0, step, frac, acc, next_eval, next_save, log = time.time(), 0, 0., torch.zeros((), device=dev), a.eval_every or 2, a.save_every, []
     while frac < 1:
         down = min(1., (1 - frac) / a.decay)             # warm-up, constant, then linear to zero
         lr = min(1., (step + 1) / a.warm) * down
@@ -402,19 +408,18 @@ def train(a):
         if frac >= next_eval and frac < 1:
             t1 = time.time(); v = evaluate(); print("   held out", v, flush=True); t0 += time.time() - t1
             next_eval = max(next_eval, frac) + a.eval_every
+        if frac >= next_save and frac < 1: save(); next_save = max(next_save, frac) + a.save_every
     minutes, v = round((time.time() - t0) / 60, 2), evaluate()
-    info = {"tokens": step * B * T, "different_tokens": have * T, "steps": step, "minutes": minutes, "train_loss": log[-5:], "held_out": v, "seed": a.seed, "muon_lr": a.muon_lr, "adam_lr": a.adam_lr, "decay": a.decay}
+    info = {"tokens": step * B * T, "different_tokens": used * T, "steps": step, "minutes": minutes, "train_loss": log[-5:], "held_out": v, "seed": a.seed, "muon_lr": a.muon_lr, "adam_lr": a.adam_lr, "decay": a.decay}
     print(json.dumps(info), f"{time.time() - t_start:.0f} s in all", flush=True)
-    save_gguf(w, a.tokenizer, a.out + ".part", {k: info[k] for k in ("tokens", "different_tokens", "steps", "seed")})
-    os.replace(a.out + ".part", a.out)
-    torch.save({"w": {n: t.detach().half() for n, t in w.items()}}, a.out + ".fp16.pt")
-    w2 = load_gguf(a.out)[0]                             # the rounded weights, from the file
-    for n in w: w[n].data.copy_(w2[n])
-    print("from the file", evaluate(), flush=True)
+    save()
+    if held:                                             # the rounded weights, from the file
+        for n, t in load_gguf(a.out)[0].items(): w[n].data.copy_(t)
+        print("from the file", evaluate(), flush=True)
+    Path(a.out + ".done").write_text("done\n")
     if not plain: print("memory", torch.cuda.max_memory_allocated() >> 20, "MiB", flush=True)
     for p in workers: p.terminate(); p.join()
     shutil.rmtree(folder)
-    Path(a.out + ".done").write_text("done\n")
 
 
 def reference(a):
@@ -451,8 +456,8 @@ def main():
     t = s.add_parser("tokenizer"); t.set_defaults(run=make_tokenizer); t.add_argument("--data", required=True); t.add_argument("--out", required=True)
     t = s.add_parser("train"); t.set_defaults(run=train)
     for name in ("data", "tokenizer", "out", "init"): t.add_argument("--" + name, required=name != "init")
-    for name, default in (("minutes", 18.), ("muon_lr", .02), ("adam_lr", .004), ("wd", .05), ("decay", .6), ("eval_every", .1)): t.add_argument("--" + name, type=float, default=default)
-    for name, default in (("batch", 32), ("seed", 1), ("workers", 14), ("warm", 100), ("log", 100), ("pool", 300000), ("first", 32)): t.add_argument("--" + name, type=int, default=default)
+    for name, default in (("minutes", 18.), ("muon_lr", .02), ("adam_lr", .004), ("wd", .05), ("decay", .6), ("eval_every", .1), ("save_every", .2)): t.add_argument("--" + name, type=float, default=default)
+    for name, default in (("batch", 16), ("seed", 1), ("workers", 14), ("warm", 100), ("log", 100), ("pool", 300000), ("first", 32)): t.add_argument("--" + name, type=int, default=default)
     t.add_argument("--device", default="cuda")
     t = s.add_parser("reference"); t.set_defaults(run=reference)
     for name in ("model", "ids", "out"): t.add_argument("--" + name, required=True)

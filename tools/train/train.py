@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains hearth's built-in model: a 10M-parameter byte-level GPT for short stories.
+"""Trains a 10M-parameter byte-level GPT for short stories, as a .tinygpt file.
 
     train.py train  --data DIR --out MODEL.tinygpt --minutes 14     # one CUDA GPU, bf16
     train.py sample --model MODEL.tinygpt --prompt "Once upon a time" [--temp 0.8]
