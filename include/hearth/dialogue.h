@@ -47,7 +47,6 @@ struct RenderedPrompt {
   std::vector<IdRange> answers = {};
   // The prompt ends inside the answer's reasoning ("<think>" was rendered).
   bool in_reasoning = false;
-  std::string stop_text = {};  // ends an answer where no token does
 };
 
 enum class ToolUse : std::uint8_t { kNone, kAuto, kRequired, kNamed };

@@ -1,4 +1,4 @@
-/* HEARTH_DEFAULT_MODEL: the path of the .tinygpt file, set by CMakeLists.txt. */
+/* HEARTH_DEFAULT_MODEL: the path of the GGUF file, set by CMakeLists.txt. */
     .section .rodata
     .balign 4096
     .global hearth_default_model_begin

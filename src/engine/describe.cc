@@ -17,7 +17,7 @@ constexpr const char* kDefaultModelLabel = "embedded default model";
 
 Result<LoadedModel> LoadAny(const std::string& path) {
   if (path.empty()) {
-    return LoadTinygptFromMemory(DefaultModelBytes(), kDefaultModelLabel);
+    return LoadModelFromMemory(DefaultModelBytes(), kDefaultModelLabel);
   }
   return LoadModel(path);
 }

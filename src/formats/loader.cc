@@ -26,11 +26,11 @@ std::string FolderOf(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-Result<LoadedModel> LoadBytes(ByteSpan bytes, const std::string& path) {
+// `folder`: where what a header names beside the file is looked for.
+Result<LoadedModel> LoadBytes(ByteSpan bytes, const std::string& path,
+                              const std::string& folder) {
   if (StartsWith(bytes, "GGUF")) return LoadGguf(bytes, path);
-  if (StartsWith(bytes, "TGPT")) {
-    return LoadTinygpt(bytes, path, FolderOf(path));
-  }
+  if (StartsWith(bytes, "TGPT")) return LoadTinygpt(bytes, path, folder);
   return {Code::kUnsupported,
           path + ": " + ForeignKind(bytes).value_or(kExpected)};
 }
@@ -38,7 +38,7 @@ Result<LoadedModel> LoadBytes(ByteSpan bytes, const std::string& path) {
 Result<LoadedModel> LoadFile(const std::string& path) {
   HEARTH_ASSIGN(MappedFile file, MappedFile::Open(path));
   file.AdviseHugePages();
-  Result<LoadedModel> model = LoadBytes(file.bytes(), path);
+  Result<LoadedModel> model = LoadBytes(file.bytes(), path, FolderOf(path));
   if (!model.ok()) {
     return {model.error().code,
             model.error().message + UnfinishedDownloadNote(path)};
@@ -59,10 +59,10 @@ Result<LoadedModel> LoadModel(const std::string& path) {
                                                        : LoadFile(found);
 }
 
-Result<LoadedModel> LoadTinygptFromMemory(ByteSpan bytes,
-                                          const std::string& label) {
+Result<LoadedModel> LoadModelFromMemory(ByteSpan bytes,
+                                        const std::string& label) {
   HEARTH_TRY(CheckIsaChoice());
-  return LoadTinygpt(bytes, label);
+  return LoadBytes(bytes, label, /*folder=*/"");
 }
 
 }  // namespace hearth

@@ -18,8 +18,10 @@ namespace hearth {
 // skipped), kIo.
 Result<LoadedModel> LoadModel(const std::string& path);
 
-// The model that is part of the program itself.
-Result<LoadedModel> LoadTinygptFromMemory(ByteSpan bytes,
-                                          const std::string& label);
+// The same for a file's content in memory: GGUF, not split, or .tinygpt.
+// Borrows `bytes`: the caller keeps them, aligned for any type, for as long as
+// the model lives. `label` starts messages.
+Result<LoadedModel> LoadModelFromMemory(ByteSpan bytes,
+                                        const std::string& label);
 
 }  // namespace hearth

@@ -84,11 +84,23 @@ TEST(Loader, OtherFilesAreRefusedWithAHint) {
 }
 
 TEST(Loader, MemoryModelNeedsNoFile) {
-  const auto bytes = MakeTinygpt({}, TinygptForm::kF16);
-  const auto model = LoadTinygptFromMemory(bytes, "built in");
-  ASSERT_TRUE(model.ok()) << model.error().message;
-  EXPECT_TRUE(model->files.empty());
-  EXPECT_EQ(model->path, "built in");
+  for (const auto& bytes :
+       {MakeTinygpt({}, TinygptForm::kF16), MakeGguf({}, DType::kQ8_0)}) {
+    const auto model = LoadModelFromMemory(bytes, "built in");
+    ASSERT_TRUE(model.ok()) << model.error().message;
+    EXPECT_TRUE(model->files.empty());
+    EXPECT_EQ(model->path, "built in");
+    for (const TensorRecord& tensor : model->tensors) {
+      EXPECT_GE(tensor.bytes.data(), bytes.data()) << "copied";
+      EXPECT_LE(tensor.bytes.data() + tensor.bytes.size(),
+                bytes.data() + bytes.size());
+    }
+  }
+  const auto cut = MakeGguf({}, DType::kQ8_0);
+  ExpectRefused(LoadModelFromMemory(ByteSpan(cut).first(cut.size() / 2), "cut"),
+                Code::kCorrupt, "cut");
+  ExpectRefused(LoadModelFromMemory({}, "nothing"), Code::kUnsupported,
+                "nothing");
 }
 
 TEST(Loader, TokenizerNamedInATinygptHeaderIsFound) {

@@ -14,6 +14,7 @@
 #include "hearth/engine.h"
 #include "testing/model_paths.h"
 #include "testing/temp_dir.h"
+#include "testing/tiny_model.h"
 
 namespace hearth {
 namespace {
@@ -105,14 +106,12 @@ TEST(Convert, TinygptToHuggingFaceAndBack) {
   const TempDir dir;
   const std::string tiny = dir.path() + "/t.tinygpt";
   ASSERT_TRUE(InitModel("tiny", tiny, 0, false, 1).ok());
+  const std::string half = dir.path() + "/h.tinygpt";
+  WriteBytes(half, MakeTinygpt({.kv_heads = 4}, TinygptForm::kF16));
   const std::string bytes = "any \xC3\xA9 bytes\x01";
-  for (const std::string& in : {tiny, std::string()}) {
-    const std::string hf = dir.path() + "/hf" + std::to_string(in.size());
+  for (const std::string& from : {tiny, half}) {
+    const std::string hf = from + "-hf";
     const std::string back = hf + ".tinygpt";
-    // The built-in model has no path; its file is part of the repository.
-    const std::string from =
-        in.empty() ? kTestData + "/../../models/hearth-stories-10m.tinygpt"
-                   : in;
     for (const auto& [a, b] : {std::pair(from, hf), std::pair(hf, back)}) {
       const auto report = ConvertModel(a, b);
       ASSERT_TRUE(report.ok()) << report.error().message;

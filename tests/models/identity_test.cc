@@ -11,7 +11,7 @@ namespace hearth {
 namespace {
 
 LoadedModel Load(const std::vector<std::byte>& bytes) {
-  auto model = LoadTinygptFromMemory(bytes, "m");
+  auto model = LoadModelFromMemory(bytes, "m");
   EXPECT_TRUE(model.ok()) << model.error().message;
   return std::move(*model);
 }

@@ -62,7 +62,7 @@ export function madeState(conversations, now) {
   const series = (low, high, often) => Array.from({ length: 120 }, () => (quiet || next() > often ? null : low + next() * next() * (high - low)));
   return {
     sequence: 1, now_ms: now,
-    model: { id: quiet ? "hearth-stories-10m" : "Qwen3-4B-Instruct-Q4_K_M", context_tokens: quiet ? 512 : 32768, block_tokens: 64 },
+    model: { id: quiet ? "hearth-agent-32m" : "Qwen3-4B-Instruct-Q4_K_M", context_tokens: quiet ? 512 : 32768, block_tokens: 64 },
     meters: {
       memory_held: quiet ? 0 : 1.9e9, memory_mapped: quiet ? 0 : 3.2e9, memory_budget: 4.1e9, has_store: true,
       disk_used: quiet ? 1.1e6 : 14.2e9, disk_budget: 20e9, save_queue: conversations > 1 ? 12.6e6 : 0,

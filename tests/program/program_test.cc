@@ -64,6 +64,8 @@ TEST(Program, JsonHasEveryFieldAndNothingElseIsOnStdout) {
 
 TEST(Program, WrongUsageIsRefusedWithCode2AndTheRemedy) {
   TempDir dir;
+  const std::string learned = dir.path() + "/learned.tinygpt";
+  ASSERT_EQ(RunProgram(dir, "init tiny --out " + learned).exit_code, 0);
   const struct {
     std::string arguments, says;
   } cases[] = {
@@ -91,7 +93,7 @@ TEST(Program, WrongUsageIsRefusedWithCode2AndTheRemedy) {
            "--kv-growth concat --kv-preallocate",
        "grows in place"},
       {"sample " + kStories260K + kPrompt + "--top-p 2", "top-p"},
-      {"sample --context 2000 -p x", "learned positions"},
+      {"sample " + learned + " --context 2000 -p x", "learned positions"},
       {"sample " + kStories260K + " -p ''  --temp 0 --context 0", "from 1 to"},
       {"init colossal --out " + dir.path() + "/x", "behemoth"},
       {"init tiny --kv-heads 3 --out " + dir.path() + "/x", "heads"},

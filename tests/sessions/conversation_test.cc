@@ -200,7 +200,7 @@ TEST(Conversation, ModelWithoutATemplateIsRefusedWithTheRemedy) {
 }
 
 TEST(Generate, StopTextEndsTheAnswerAndIsNeverShown) {
-  auto engine = Engine::Open({});
+  auto engine = Engine::Open({.model_path = kStories260K});
   ASSERT_TRUE(engine.ok());
   const auto ids =
       *(*engine)->codec().Encode("Once upon a time there was", true);
@@ -232,17 +232,19 @@ TEST(Generate, StopTextEndsTheAnswerAndIsNeverShown) {
   EXPECT_EQ(streamed, whole);
 }
 
-TEST(Conversation, EmbeddedModelTalksInSingleLines) {
+TEST(DefaultModel, TalksInTurnsThatEnd) {
   auto engine = Engine::Open({});
   ASSERT_TRUE(engine.ok());
   auto talk = OpenConversation(**engine, {});
   ASSERT_TRUE(talk.ok()) << talk.error().message;
-  for (const char* text : {"Hello there!", "What is your name?"}) {
+  for (const char* text : {"Hello!", "Thanks!"}) {
     const auto turn = (*talk)->Turn(
-        text, {.n_tokens_max = 200, .sampling = {.temperature = 0}}, nullptr,
+        text, {.n_tokens_max = 60, .sampling = {.temperature = 0}}, nullptr,
         nullptr);
     ASSERT_TRUE(turn.ok());
-    EXPECT_EQ(turn->generate.text.find('\n'), std::string::npos);
+    EXPECT_FALSE(turn->generate.text.empty());
+    EXPECT_EQ(turn->generate.stop, StopReason::kEndOfText);
+    EXPECT_EQ(turn->generate.text.find("<|im_end|>"), std::string::npos);
   }
 }
 

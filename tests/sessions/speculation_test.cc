@@ -19,13 +19,6 @@
 namespace hearth {
 namespace {
 
-const std::string kDefaultModel =
-    kTestData + "/../../models/hearth-stories-10m.tinygpt";
-
-// Draft heads trained for it.
-const std::string kDefaultHeads =
-    kTestData + "/../../models/hearth-stories-10m.heads";
-
 GenerateOptions Greedy(int n) {
   return {.n_tokens_max = n, .sampling = {.temperature = 0}};
 }
@@ -134,28 +127,20 @@ TEST(Speculation, GreedyTextIsThatOfPlainDecoding) {
     std::vector<Drafted> drafts;
     std::vector<int> lengths;
     std::string stop_text;
-  } cases[] = {
-      {kStories260K,
-       "Tim had a red ball. Tim had a red ball. Tim had a",
-       {{"lookup", "prompt-lookup", 5}, {"itself", kStories260K, 20}},
-       {1, 2, 3, 9, 50},
-       "upon"},
-      {"",
-       "Once there was a dog. The dog said: woof. The cat said: meow. The dog ",
-       {{"lookup", "prompt-lookup", 5},
-        {"itself", kDefaultModel, 20},
-        {"trained heads", kDefaultHeads, 10}},
-       {25},
-       "cow"},
-      {tiny,
-       "abcabcabcabc",
-       {{"itself", tiny, 20},
-        {"another", other, 0},
-        {"medusa", HeadsFile(dir, tiny, true), 10},
-        {"eagle", HeadsFile(dir, tiny, false), 10}},
-       // 64 tokens of context: the last ones fill it.
-       {1, 4, 5, 6, 30, 80},
-       ""}};
+  } cases[] = {{kStories260K,
+                "Tim had a red ball. Tim had a red ball. Tim had a",
+                {{"lookup", "prompt-lookup", 5}, {"itself", kStories260K, 20}},
+                {1, 2, 3, 9, 50},
+                "upon"},
+               {tiny,
+                "abcabcabcabc",
+                {{"itself", tiny, 20},
+                 {"another", other, 0},
+                 {"medusa", HeadsFile(dir, tiny, true), 10},
+                 {"eagle", HeadsFile(dir, tiny, false), 10}},
+                // 64 tokens of context: the last ones fill it.
+                {1, 4, 5, 6, 30, 80},
+                ""}};
   for (const auto& c : cases) {
     const auto plain = Open({.model_path = c.model, .n_threads = 1});
     ASSERT_NE(plain, nullptr);

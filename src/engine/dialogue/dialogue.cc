@@ -52,7 +52,6 @@ class DialogueImpl final : public Dialogue {
     HEARTH_TRY(FindPlaces(request, opened, {messages, given, options}, prompt));
     prompt.in_reasoning =
         output::EndsInThought(*opened.family.program, prompt.text);
-    prompt.stop_text = opened.source.stop_text;
     return prompt;
   }
 

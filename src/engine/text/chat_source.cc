@@ -51,15 +51,8 @@ Result<ChatSource> Parsed(std::string source, std::string name,
                           RenderOptions options) {
   HEARTH_ASSIGN(ChatTemplate chat,
                 ChatTemplate::Parse(std::move(source), std::move(name)));
-  return ChatSource{std::move(chat), std::move(options), ""};
+  return ChatSource{std::move(chat), std::move(options)};
 }
-
-// The embedded model was trained on turns like these (models/README.md).
-constexpr const char* kPlainTurns =
-    "{% for m in messages %}"
-    "{{ 'Assistant:' if m.role == 'assistant' else 'User:' }}"
-    "{{ ' ' ~ (m.content | trim) }}\n{% endfor %}"
-    "{% if add_generation_prompt %}Assistant:{% endif %}";
 
 }  // namespace
 
@@ -77,12 +70,6 @@ Result<ChatSource> FindChatSource(const LoadedModel& model,
                 PickChatTemplate(templates, with_tools, model.path));
   if (found != nullptr) {
     return Parsed(found->text, found->where, std::move(options));
-  }
-  if (model.files.empty()) {
-    HEARTH_ASSIGN(ChatSource plain,
-                  Parsed(kPlainTurns, "embedded template", std::move(options)));
-    plain.stop_text = "\n";
-    return plain;
   }
   return {Code::kNotFound,
           model.path + ": has no chat template; give one in a file"};

@@ -13,7 +13,6 @@ namespace hearth {
 struct ChatSource {
   ChatTemplate chat;
   RenderOptions options;  // bos, eos and unk tokens filled in
-  std::string stop_text;  // ends an answer where no token does; mostly empty
 };
 
 // The model's own template (chat_templates.h says which); `with_tools`: for a

@@ -96,12 +96,8 @@ class ConversationImpl final : public Conversation {
     HEARTH_ASSIGN(report.sync, session_->Sync(ids, progress));
     report.sync.warnings.insert(report.sync.warnings.end(), notes_.begin(),
                                 notes_.end());
-    GenerateOptions until_turn_ends = options;
-    if (until_turn_ends.stop_texts.empty() && !source_.stop_text.empty()) {
-      until_turn_ends.stop_texts = {source_.stop_text};
-    }
     HEARTH_ASSIGN(report.generate,
-                  session_->Generate(until_turn_ends, on_token, progress));
+                  session_->Generate(options, on_token, progress));
     session_->Persist();
     report.kv = session_->Usage();
 

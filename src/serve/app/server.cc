@@ -18,9 +18,10 @@ constexpr int kWorkers = 2;
 // Answers to requests that were cut off get this long to be taken.
 constexpr int kFlushMs = 500;
 
-// The name under which clients know the model: that of its file.
+// The name under which clients know the model: that of its file; the model
+// inside the program has none and says its own.
 std::string NameOfModel(const ModelInfo& info) {
-  if (info.path.empty()) return "hearth-stories-10m";
+  if (info.path.empty()) return info.name;
   std::filesystem::path path = info.path;
   if (path.filename().empty()) path = path.parent_path();
   const std::string name = path.filename().string();

@@ -221,9 +221,6 @@ Parsed<Prepared> Prepare(const Core& core, WireRequest& request) {
     request.dialogue.ends_after = request.breakpoints;
     auto rendered = Rendered(core, request);
     if (!rendered.ok()) return rendered.error();
-    if (!rendered->stop_text.empty()) {
-      prepared.options.stop_texts.push_back(rendered->stop_text);
-    }
     if (core.journal != nullptr) {
       prepared.history =
           UseSampledIds(*core.journal, *core.dialogue, core.engine->codec(),
