@@ -158,6 +158,8 @@ class ServeProgram {
     std::vector<char*> argv;
     for (std::string& one : arguments) argv.push_back(one.data());
     argv.push_back(nullptr);
+    // What a server before it said here must not be taken for its words.
+    ::unlink(said_.c_str());
     pid_ = ::fork();
     if (pid_ == 0) {
       const int out = ::open(said_.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
