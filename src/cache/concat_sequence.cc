@@ -139,7 +139,7 @@ class ConcatSequence final : public KvSequence {
   std::uint64_t TailBytes() const override { return 0; }
 
   bool HasImage(int, int) const override { return true; }
-  BlockImage Image(int block, int n) const override {
+  Result<BlockImage> Image(int block, int n) const override {
     HEARTH_CHECK(n >= 1 && n <= spec_.block_tokens &&
                  block * spec_.block_tokens + n <= n_tokens_);
     const KvLayout to(spec_, n);
@@ -152,7 +152,7 @@ class ConcatSequence final : public KvSequence {
                       0, to.layer(layer), copy->data() + to.offset(layer), 0,
                       n);
     }
-    return {ByteSpan(*copy), n, copy};
+    return BlockImage{ByteSpan(*copy), n, copy};
   }
 
   void SetReleasable(int) override {}

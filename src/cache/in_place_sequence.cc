@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "cache/block_table.h"
 #include "cache/kv_sequence.h"
+#include "cache/sequence_on_device.h"
 #include "cache/sequence_states.h"
 #include "cache/tail_blocks.h"
 #include "cache/tile_copy.h"
@@ -30,6 +31,7 @@ class InPlaceSequence final : public KvSequence {
         table_(pool_, spec, retention),
         tails_(pool_, spec, retention),
         states_(spec, pool_),
+        device_(table_, tails_, layout_),
         layer_tokens_(spec.layers.size(), 0) {}
 
   const KvSpec& spec() const override { return spec_; }
@@ -53,6 +55,8 @@ class InPlaceSequence final : public KvSequence {
     return {};
   }
 
+  DeviceKvPort* device() override { return &device_; }
+
   StatePort* states() override { return states_.empty() ? nullptr : &states_; }
 
   void BeginLayer(int kv_layer) override {
@@ -65,7 +69,7 @@ class InPlaceSequence final : public KvSequence {
       tails_.WriteHead(kv_layer, kv_head, keys, values, row_stride);
       const int end = (n_tokens_ + n_new_) / spec_.block_tokens;
       for (int b = n_tokens_ / spec_.block_tokens; b < end; ++b) {
-        Seal(kv_layer, kv_head, b);
+        tails_.Seal(kv_layer, kv_head, b, layout_, *table_.At(b));
       }
       return;
     }
@@ -154,8 +158,9 @@ class InPlaceSequence final : public KvSequence {
     return states_.Keep([this]() -> StateTail {
       const int n = n_tokens_ % spec_.block_tokens;
       if (n == 0) return {};
-      BlockImage tail = Image(n_tokens_ / spec_.block_tokens, n);
-      return {tail.payload, std::move(tail.owner)};
+      auto tail = Image(n_tokens_ / spec_.block_tokens, n);
+      HEARTH_CHECK(tail.ok());  // no device has models with states
+      return {tail->payload, std::move(tail->owner)};
     });
   }
   std::vector<StateCheckpointPtr> KeptStates() const override {
@@ -228,9 +233,11 @@ class InPlaceSequence final : public KvSequence {
                 std::shared_ptr<const void> owner) override {
     if (IsMapped(block) || !table_.IsWhole(block)) return;
     HEARTH_CHECK(payload.size() == layout_.block_bytes());
-    table_.Replace(block,
-                   pool_->Exchange(id, pool_->Adopt(payload, std::move(owner),
-                                                    /*mapped=*/true)));
+    BlockPtr stored = pool_->Adopt(payload, std::move(owner), /*mapped=*/true);
+    // Usually fetched already, when it was saved.
+    const BlockPtr& mine = table_.At(block);
+    if (mine->Fetch().ok()) stored->ShareCopyOf(*mine);
+    table_.Replace(block, pool_->Exchange(id, std::move(stored)));
   }
 
   bool IsMapped(int block) const override {
@@ -265,21 +272,24 @@ class InPlaceSequence final : public KvSequence {
            table_.IsWhole(block);
   }
 
-  BlockImage Image(int block, int n) const override {
+  Result<BlockImage> Image(int block, int n) const override {
     HEARTH_CHECK(HasImage(block, n));
     if (n == spec_.block_tokens) {
       const BlockPtr& source = table_.At(block);
-      return {ByteSpan(source->data(), layout_.block_bytes()), n, source};
+      HEARTH_TRY(source->Fetch());
+      return BlockImage{ByteSpan(source->data(), layout_.block_bytes()), n,
+                        source};
     }
     const KvLayout compact(spec_, n);
     auto copy = std::make_shared<std::vector<std::byte>>(compact.block_bytes());
     if (spec_.quantised()) {
-      tails_.CopyTo(compact, copy->data(), n);
+      HEARTH_TRY(tails_.CopyTo(compact, copy->data(), n));
     } else {
+      HEARTH_TRY(table_.At(block)->Fetch());
       CopyBlockTokens(spec_, layout_, table_.At(block)->data(), compact,
                       copy->data(), n);
     }
-    return {ByteSpan(*copy), n, copy};
+    return BlockImage{ByteSpan(*copy), n, copy};
   }
 
   void SetReleasable(int n_tokens) override { releasable_ = n_tokens; }
@@ -337,6 +347,7 @@ class InPlaceSequence final : public KvSequence {
     if (n_live != 0 && !spec_.quantised()) {
       const BlockPtr& tail = table_.At(table_.size() - 1);
       if (tail->read_only() || !pool_->Withdraw(tail)) {
+        HEARTH_TRY(tail->Fetch());
         HEARTH_ASSIGN(fresh.own_tail, pool_->Allocate(promise_));
         CopyBlockTokens(spec_, layout_, tail->data(), layout_,
                         fresh.own_tail->writable(), n_live);
@@ -352,26 +363,6 @@ class InPlaceSequence final : public KvSequence {
     return {};
   }
 
-  // One head of a block whose last token this step wrote.
-  void Seal(int kv_layer, int kv_head, int block) {
-    const Kernels& kernels = ActiveKernels();
-    const int n = spec_.block_tokens;
-    const KvTile tile = tails_.TileOf(kv_layer, kv_head, block, n);
-    const KvLayer& shape = spec_.layer(kv_layer);
-    const KvLayerLayout& layout = layout_.layer(kv_layer);
-    std::byte* out = table_.At(block)->writable() + layout_.offset(kv_layer);
-    const auto floats = [](const std::byte* p) {
-      return reinterpret_cast<const float*>(p);
-    };
-    kernels.seal_rows(shape.key_format, floats(tile.keys), shape.key_dim, n,
-                      out + layout.key_tile(kv_head),
-                      out + layout.key_params(kv_head));
-    if (shape.value_dim == 0) return;
-    kernels.seal_rows(shape.value_format, floats(tile.values), n,
-                      shape.value_dim, out + layout.value_tile(kv_head),
-                      out + layout.value_params(kv_head));
-  }
-
   KvSpec spec_;
   KvRetention retention_;
   KvLayout layout_;
@@ -381,6 +372,7 @@ class InPlaceSequence final : public KvSequence {
   BlockTable table_;
   TailBlocks tails_;  // of a quantised spec
   SequenceStates states_;
+  SequenceOnDevice device_;
   std::vector<int> layer_tokens_;  // tokens that each layer can attend to
   int n_tokens_ = 0;
   int n_new_ = 0;        // between Extend and Commit

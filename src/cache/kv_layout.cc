@@ -71,6 +71,19 @@ KvLayout::KvLayout(const KvSpec& spec, int stride, bool as_floats)
   }
 }
 
+KvPlaceInBlock KvLayout::PlaceOf(int layer) const {
+  const KvLayerLayout& at = this->layer(layer);
+  return {.key_format = at.key_format(),
+          .value_format = at.value_format(),
+          .layer = offset(layer),
+          .keys = at.key_tile(0),
+          .key_step = at.key_tile(1) - at.key_tile(0),
+          .values = at.value_tile(0),
+          .value_step = at.value_tile(1) - at.value_tile(0),
+          .key_params = at.key_params(0) - at.key_tile(0),
+          .value_params = at.value_params(0) - at.value_tile(0)};
+}
+
 std::vector<KvPart> KvLayout::Parts() const {
   std::vector<KvPart> parts;
   for (int i = 0; i < n_layers(); ++i) {

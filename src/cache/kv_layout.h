@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cache/kv_spec.h"
+#include "model/device_kv.h"
 
 namespace hearth {
 
@@ -92,6 +93,9 @@ class KvLayout {
   KvTile TileAt(const std::byte* block, int i, int head, int n_tokens) const {
     return layer(i).TileAt(block + offset(i), head, n_tokens);
   }
+
+  // Where a device finds one layer's tiles.
+  KvPlaceInBlock PlaceOf(int layer) const;
 
   // All bytes of a block, in order and without a gap.
   std::vector<KvPart> Parts() const;

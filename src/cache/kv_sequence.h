@@ -117,8 +117,9 @@ class KvSequence : public HostKvPort {
   // when it is part of a block that was quantised.
   virtual bool HasImage(int block, int n) const = 0;
   // The bytes of block `block`'s first `n` tokens: a full block is shared, of a
-  // partial one only these tokens are copied out. REQUIRES: HasImage.
-  virtual BlockImage Image(int block, int n) const = 0;
+  // partial one only these tokens are copied out. kIo when a device that has
+  // the newest of them has failed. REQUIRES: HasImage.
+  virtual Result<BlockImage> Image(int block, int n) const = 0;
 
   // Only blocks that end within the first `n_tokens` may be let go of: the rest
   // is still wanted, for a save. At first, all may.

@@ -80,7 +80,7 @@ TEST(KvSequence, StoredImagesComeBackInEitherGrowth) {
         (ways & 2) != 0 ? MakeConcatSequence(spec, 64) : OwnSequence(spec);
     for (int block = 0; block < source->n_blocks(); ++block) {
       const int n = std::min(16, 37 - block * 16);
-      const BlockImage image = source->Image(block, n);
+      const BlockImage image = *source->Image(block, n);
       ASSERT_TRUE(target->AppendStored(image.payload, n, image.owner).ok());
     }
     ExpectHolds(*target, Range(0, 37));
@@ -198,7 +198,7 @@ KvSpec Quantised() {
 TEST(KvSequence, SealedBlocksAreFrozenAndCutAtTheirStart) {
   const KvSpec spec = Quantised();
   const auto bytes_of = [](const KvSequence& seq, int block, int n) {
-    const BlockImage image = seq.Image(block, n);
+    const BlockImage image = *seq.Image(block, n);
     return std::vector<std::byte>(image.payload.begin(), image.payload.end());
   };
   auto whole = OwnSequence(spec);
@@ -253,7 +253,7 @@ TEST(KvSequence, WhatIsBeingSavedIsNotLetGoOf) {
   ASSERT_TRUE(Append(seq, {64}).ok());
   EXPECT_FALSE(seq.HasImage(0, 16));
   EXPECT_TRUE(seq.HasImage(1, 16));
-  const BlockImage held = seq.Image(1, 16);
+  const BlockImage held = *seq.Image(1, 16);
   const std::vector<std::byte> before(held.payload.begin(), held.payload.end());
   seq.SetReleasable(64);
   ASSERT_TRUE(Append(seq, Range(65, 80)).ok());

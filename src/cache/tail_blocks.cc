@@ -94,6 +94,26 @@ void TailBlocks::WriteHead(int kv_layer, int kv_head, const float* keys,
   }
 }
 
+void TailBlocks::Seal(int kv_layer, int kv_head, int block,
+                      const KvLayout& sealed, Block& to) const {
+  const Kernels& kernels = ActiveKernels();
+  const int n = spec_.block_tokens;
+  const KvTile tile = TileOf(kv_layer, kv_head, block, n);
+  const KvLayer& shape = spec_.layer(kv_layer);
+  const KvLayerLayout& layout = sealed.layer(kv_layer);
+  std::byte* out = to.writable() + sealed.offset(kv_layer);
+  const auto floats = [](const std::byte* p) {
+    return reinterpret_cast<const float*>(p);
+  };
+  kernels.seal_rows(shape.key_format, floats(tile.keys), shape.key_dim, n,
+                    out + layout.key_tile(kv_head),
+                    out + layout.key_params(kv_head));
+  if (shape.value_dim == 0) return;
+  kernels.seal_rows(shape.value_format, floats(tile.values), n, shape.value_dim,
+                    out + layout.value_tile(kv_head),
+                    out + layout.value_params(kv_head));
+}
+
 KvTile TailBlocks::TileOf(int kv_layer, int kv_head, int block,
                           int n_tokens) const {
   return layout_.layer(kv_layer).TileAt(Bytes(kv_layer, block), kv_head,
@@ -128,15 +148,27 @@ Result<void> TailBlocks::Restore(BlockPromise& promise, int n_tokens,
   return {};
 }
 
-void TailBlocks::CopyTo(const KvLayout& to, std::byte* block, int n) const {
+Result<void> TailBlocks::CopyTo(const KvLayout& to, std::byte* block,
+                                int n) const {
   HEARTH_CHECK(tail_ != nullptr);
+  HEARTH_TRY(tail_->Fetch());
   CopyBlockTokens(spec_, layout_, tail_->data(), to, block, n);
+  return {};
+}
+
+DeviceBlock TailBlocks::ForDevice(int block) {
+  if (next_tail_ != nullptr && block == next_index_) {
+    return next_tail_->for_device();
+  }
+  if (tail_ != nullptr && block == tail_index_) return tail_->for_device();
+  return {};
 }
 
 Result<void> TailBlocks::CopyFrom(BlockPromise& promise,
                                   const TailBlocks& other, int n_tokens) {
   BlockPtr tail;
   if (other.tail_ != nullptr) {
+    HEARTH_TRY(other.tail_->Fetch());
     HEARTH_ASSIGN(tail, pool_->AllocateTail(promise));
     CopyBlockTokens(spec_, layout_, other.tail_->data(), layout_,
                     tail->writable(), n_tokens % spec_.block_tokens);

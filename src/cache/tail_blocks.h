@@ -22,6 +22,9 @@ class TailBlocks {
   // Stores the step's keys and values of one head (HostKvPort::WriteHead).
   void WriteHead(int kv_layer, int kv_head, const float* keys,
                  const float* values, std::int64_t row_stride);
+  // Quantises one head of a block whose last token this step wrote.
+  void Seal(int kv_layer, int kv_head, int block, const KvLayout& sealed,
+            Block& to) const;
   // A block that the step fills, or the tail. Blocks that are neither the tail
   // before nor the tail after the step share one layer's memory: of these,
   // only the layer last written can be read, and those that are read later.
@@ -35,12 +38,16 @@ class TailBlocks {
   // A stored tail of n tokens becomes the tail behind n_tokens.
   Result<void> Restore(BlockPromise& promise, int n_tokens,
                        const KvLayout& stored, ByteSpan payload, int n);
-  // Copies the tail's first n tokens out.
-  void CopyTo(const KvLayout& to, std::byte* block, int n) const;
+  // Copies the tail's first n tokens out. kIo: a device that has them failed.
+  Result<void> CopyTo(const KvLayout& to, std::byte* block, int n) const;
   // Becomes a copy of the tail of another sequence, of n_tokens, in memory of
   // its own.
   Result<void> CopyFrom(BlockPromise& promise, const TailBlocks& other,
                         int n_tokens);
+
+  // The tail before or after the step, for a device; none for blocks between.
+  DeviceBlock ForDevice(int block);
+  const KvLayout& layout() const { return layout_; }
 
   std::uint64_t held_bytes() const;
 

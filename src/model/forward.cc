@@ -213,7 +213,7 @@ Result<void> Forward::Compute(std::span<const StepPart> parts) {
   }
   if (first_without_kv_ == config_.n_layers) KeepWantedRows(parts);
   if (batch_.n_rows() > 0) HEARTH_TRY(ComputeLogits(parts));
-  const int bad = ops_->FirstNonFinite();
+  HEARTH_ASSIGN(const int bad, ops_->FirstNonFinite());
   if (bad >= 0) return NonFinite(bad, parts);
   return {};
 }

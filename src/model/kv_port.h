@@ -15,6 +15,7 @@
 
 namespace hearth {
 
+class DeviceKvPort;
 class HostKvPort;
 class StatePort;
 
@@ -41,9 +42,11 @@ class KvPort {
   // was written since.
   virtual void Abandon() = 0;
 
-  // The same port where the CPU can reach keys and values; null when they are
-  // in another device's memory.
+  // The same port where the CPU can reach keys and values, and where a device
+  // can take their blocks into its own memory (model/device_kv.h); null where
+  // it cannot. A step uses one of the two.
   virtual HostKvPort* host() { return nullptr; }
+  virtual DeviceKvPort* device() { return nullptr; }
 };
 
 // Keys and values in the CPU's memory.

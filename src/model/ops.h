@@ -131,7 +131,8 @@ class Ops {
 
   // The first layer behind which a row of the residual stream had a NaN or an
   // infinity since Reserve, n_layers when only logits had; -1 when nothing had.
-  virtual int FirstNonFinite() = 0;
+  // kIo when the device has failed: then nothing of the step counts.
+  virtual Result<int> FirstNonFinite() = 0;
 };
 
 }  // namespace hearth

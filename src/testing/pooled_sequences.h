@@ -57,7 +57,7 @@ struct Pool {
 // A copy of a full block, as a store would map it.
 inline std::shared_ptr<std::vector<std::byte>> Stored(const KvSequence& seq,
                                                       int block) {
-  const BlockImage image = seq.Image(block, kBlock);
+  const BlockImage image = *seq.Image(block, kBlock);
   return std::make_shared<std::vector<std::byte>>(image.payload.begin(),
                                                   image.payload.end());
 }

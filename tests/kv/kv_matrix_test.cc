@@ -234,7 +234,7 @@ TEST_P(KvMatrix, EveryFormatAndWayOfArriving) {
     for (int block = 0; block < source->n_blocks(); ++block) {
       const int m = std::min(kBlock, n - block * kBlock);
       ASSERT_TRUE(source->HasImage(block, m));
-      const BlockImage image = source->Image(block, m);
+      const BlockImage image = *source->Image(block, m);
       ASSERT_TRUE(loaded->AppendStored(image.payload, m, image.owner).ok());
     }
     ExpectSame(walk.Append(*loaded, ids, n, kTokens, 30), want, n, "loaded");

@@ -117,7 +117,7 @@ void CheckAllWays(Way& way, const std::vector<std::int32_t>& ids) {
   for (int b = 0; b * way.spec.block_tokens < cut; ++b) {
     const int m =
         std::min(way.spec.block_tokens, cut - b * way.spec.block_tokens);
-    images.push_back(plain->Image(b, m));
+    images.push_back(*plain->Image(b, m));
     payloads.push_back(images.back().payload);
   }
   const std::string bundle = dir.path() + "/bundle.kvcache";

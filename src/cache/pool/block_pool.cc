@@ -149,6 +149,8 @@ BlockPtr BlockPool::Adopt(ByteSpan bytes, std::shared_ptr<const void> owner,
 void BlockPool::Free(Block* block) {
   // What keeps stored bytes alive may take its time: outside of the lock.
   const std::unique_ptr<Block> freed(block);
+  // A device must not write into the memory any more.
+  block->copy_.Set(nullptr);
   const MutexLock lock(mutex_);
   Unindex(*block);
   live_.erase(block);

@@ -26,6 +26,7 @@
 #include "base/mutex.h"
 #include "cache/pool/block_memory.h"
 #include "hearth/result.h"
+#include "model/device_kv.h"
 
 namespace hearth {
 
@@ -50,6 +51,12 @@ class Block {
   }
   // REQUIRES: !read_only(), and the caller is the one holder.
   std::byte* writable() { return bytes_; }
+  // The bytes for a device, which may have a copy of them. What the device has
+  // written is in data() after Fetch.
+  DeviceBlock for_device() { return {{bytes_, size_}, &copy_}; }
+  Result<void> Fetch() { return copy_.Fetch({bytes_, size_}); }
+  // Takes over the copy of a block with the same bytes.
+  void ShareCopyOf(const Block& other) { copy_.Set(other.copy_.Get()); }
   // Block tables that hold it; saves in progress do not count.
   int n_tables() const { return n_tables_.load(std::memory_order_acquire); }
 
@@ -61,6 +68,7 @@ class Block {
   std::size_t size_ = 0;
   Home home_ = Home::kPool;
   std::shared_ptr<const void> owner_;  // of stored bytes
+  CopyHolder copy_;
   // The pool's, under its lock:
   std::optional<Digest> id_;
   std::size_t discarded_bytes_ = 0;

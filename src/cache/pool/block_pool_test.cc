@@ -199,7 +199,7 @@ TEST(BlockPool, ASaveKeepsItsBlocksAndThePoolAlive) {
     const Pool pool(Spec());
     auto seq = pool.NewSequence();
     ASSERT_TRUE(Append(*seq, Range(0, kBlock)).ok());
-    image = seq->Image(0, kBlock);
+    image = *seq->Image(0, kBlock);
     seq->Rewind(0);
     EXPECT_GT(pool.held(), 0u);
     pool.ExpectSound();

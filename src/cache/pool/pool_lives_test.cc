@@ -137,7 +137,7 @@ class Lives {
     if (n_full == 0) return;
     const int block = Random(n_full);
     if (!life.seq->HasImage(block, kBlock)) return;
-    saves_.push_back(life.seq->Image(block, kBlock));
+    saves_.push_back(*life.seq->Image(block, kBlock));
   }
 
   bool Sees(int layer, int n_tokens, int position) const {
@@ -171,7 +171,7 @@ class Lives {
     const auto ids = Ids(life.tags);
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (!life.seq->HasImage(static_cast<int>(i), kBlock)) continue;
-      const BlockImage image = life.seq->Image(static_cast<int>(i), kBlock);
+      const BlockImage image = *life.seq->Image(static_cast<int>(i), kBlock);
       const std::uint64_t sum = Checksum64(image.payload);
       EXPECT_EQ(sums_.try_emplace(ids[i], sum).first->second, sum);
     }

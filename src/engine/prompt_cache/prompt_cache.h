@@ -140,10 +140,11 @@ class PromptCache {
 
   // Blocks of `tokens` from `first` on.
   struct Batch;
-  Batch MakeBatch(const std::string& key_space,
-                  std::span<const std::int32_t> tokens,
-                  const KvSequence& sequence, int first,
-                  const StatesToSave& states) const;
+  // kIo when a device that has the newest blocks has failed.
+  Result<Batch> MakeBatch(const std::string& key_space,
+                          std::span<const std::int32_t> tokens,
+                          const KvSequence& sequence, int first,
+                          const StatesToSave& states) const;
   // What the writer thread does with a batch.
   Result<void> WriteBlocks(const Batch& batch, const BlockChain& chain) const;
   Result<void> WritePrompt(const Batch& batch,

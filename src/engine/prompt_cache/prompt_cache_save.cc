@@ -30,10 +30,9 @@ struct PromptCache::Batch {
   }
 };
 
-PromptCache::Batch PromptCache::MakeBatch(const std::string& key_space,
-                                          std::span<const std::int32_t> tokens,
-                                          const KvSequence& sequence, int first,
-                                          const StatesToSave& states) const {
+Result<PromptCache::Batch> PromptCache::MakeBatch(
+    const std::string& key_space, std::span<const std::int32_t> tokens,
+    const KvSequence& sequence, int first, const StatesToSave& states) const {
   Batch batch{IdentityIn(key_space),
               {tokens.begin(), tokens.end()},
               {},
@@ -44,7 +43,8 @@ PromptCache::Batch PromptCache::MakeBatch(const std::string& key_space,
   const int step = batch.spec.block_tokens;
   for (int block = first; block * step < n_tokens; ++block) {
     const int n = std::min(step, n_tokens - block * step);
-    batch.images.push_back(sequence.Image(block, n));
+    HEARTH_ASSIGN(BlockImage image, sequence.Image(block, n));
+    batch.images.push_back(std::move(image));
   }
   return batch;
 }
@@ -55,10 +55,11 @@ bool PromptCache::Save(const std::string& key_space,
                        const StatesToSave& states, std::string preview,
                        bool may_wait) {
   if (store_ == nullptr) return true;
-  Batch batch = MakeBatch(key_space, tokens, sequence,
-                          n_stored / sequence.spec().block_tokens, states);
-  const std::size_t bytes = batch.bytes();
-  SaveQueue::Job job = [this, batch = std::move(batch),
+  auto batch = MakeBatch(key_space, tokens, sequence,
+                         n_stored / sequence.spec().block_tokens, states);
+  if (!batch.ok()) return false;  // the next step says why
+  const std::size_t bytes = batch->bytes();
+  SaveQueue::Job job = [this, batch = std::move(*batch),
                         preview = std::move(preview)] {
     return WritePrompt(batch, preview);
   };
@@ -72,11 +73,12 @@ bool PromptCache::SaveBlocks(const std::string& key_space,
                              const KvSequence& sequence, int n_stored,
                              const StatesToSave& states) {
   if (store_ == nullptr || queue_->failed()) return false;
-  Batch batch = MakeBatch(key_space, tokens, sequence,
-                          n_stored / sequence.spec().block_tokens, states);
-  const std::size_t bytes = batch.bytes();
+  auto batch = MakeBatch(key_space, tokens, sequence,
+                         n_stored / sequence.spec().block_tokens, states);
+  if (!batch.ok()) return false;  // the next step says why
+  const std::size_t bytes = batch->bytes();
   return queue_->TryEnqueue(
-      [this, batch = std::move(batch)] {
+      [this, batch = std::move(*batch)] {
         return WriteBlocks(batch, BlockChain(batch.identity, batch.tokens,
                                              batch.spec.block_tokens));
       },

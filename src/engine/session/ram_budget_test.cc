@@ -37,7 +37,7 @@ struct Holder final : KvHolder {
   void ExchangeStored() override {
     if (!stored) return;
     for (int block = 0; block < sequence->n_blocks(); ++block) {
-      const BlockImage image = sequence->Image(block, kBlock);
+      const BlockImage image = *sequence->Image(block, kBlock);
       const auto copy = std::make_shared<std::vector<std::byte>>(
           image.payload.begin(), image.payload.end());
       const Digest id = Sha256().Field(ByteSpan(*copy)).Finish();

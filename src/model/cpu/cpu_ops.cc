@@ -288,7 +288,7 @@ class CpuOps final : public Ops {
     return {};
   }
 
-  int FirstNonFinite() override {
+  Result<int> FirstNonFinite() override {
     return first_non_finite_.load(std::memory_order_relaxed);
   }
 

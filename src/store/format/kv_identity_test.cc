@@ -87,7 +87,7 @@ TEST(KvIdentity, BytesAndIdsOfUniformSpecsStayAsTheyWere) {
     for (const bool tail : {false, true}) {
       const std::size_t i = tail ? 1 : 0;
       const BlockImage image =
-          sequence->Image(static_cast<int>(i), tail ? 5 : 16);
+          *sequence->Image(static_cast<int>(i), tail ? 5 : 16);
       auto bytes =
           EncodeBlockHeader(identity, chain.root_id(), spec, chain[i].parent,
                             chain[i].id, chain[i].tokens, image.payload);
