@@ -64,6 +64,14 @@ struct ModelInfo {
   std::vector<std::string> warnings;
 };
 
+// What the forward pass runs on.
+struct DeviceReport {
+  std::string name;                // "CPU", or the card's
+  std::string why;                 // why not a card that is there; or empty
+  std::uint64_t weight_bytes = 0;  // on the card
+  std::uint64_t kv_bytes = 0;      // of the card, for keys and values
+};
+
 // How a prompt was obtained.
 struct SyncReport {
   int prompt_tokens = 0;
@@ -341,6 +349,7 @@ class Engine {
   ~Engine();
 
   const ModelInfo& info() const { return info_; }
+  const DeviceReport& device() const;
   const EngineOptions& options() const;
   const TextCodec& codec() const { return *codec_; }
   int context_tokens() const;

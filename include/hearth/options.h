@@ -22,6 +22,15 @@ enum class KvGrowth : std::uint8_t {
   kConcat    // the reference: a new buffer and a copy at every append
 };
 
+// Where the forward pass runs.
+enum class DeviceChoice : std::uint8_t {
+  kAuto,  // an NVIDIA card that can, else the CPU
+  kCpu,
+  kCuda,  // an NVIDIA card; an engine that cannot have it does not open
+};
+std::string_view NameOf(DeviceChoice device);
+std::optional<DeviceChoice> DeviceChoiceNamed(std::string_view name);
+
 // Precision that RoPE's inverse frequencies are rounded to before use. Models
 // are trained with exact ones. Some reference implementations round them when
 // they cast a whole model to 16 bits; this reproduces such a reference.
@@ -36,6 +45,10 @@ struct EngineOptions {
   int n_threads = 0;            // 0: the processors this process may use
   int n_threads_prefill = 0;    // for prompts; 0: n_threads
   int prefill_step_tokens = 0;  // prompt tokens a forward step; 0: 256
+
+  DeviceChoice device = DeviceChoice::kCpu;
+  // Memory of the card for weights, keys and values together; 0: what is free.
+  std::uint64_t gpu_memory_bytes = 0;
 
   KvStorage kv_storage = KvStorage::kFp32;
   std::optional<KvStorage> kv_keys = {},

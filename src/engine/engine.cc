@@ -59,6 +59,7 @@ Engine::Engine(std::shared_ptr<EngineCore> core)
 Engine::~Engine() = default;
 
 const EngineOptions& Engine::options() const { return core_->options; }
+const DeviceReport& Engine::device() const { return core_->device; }
 int Engine::context_tokens() const { return core_->kv.context_tokens(); }
 
 Result<std::unique_ptr<Session>> Engine::NewSession(

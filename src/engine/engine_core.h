@@ -16,6 +16,7 @@
 #include "engine/session/step_runner.h"
 #include "engine/weight_prefetch.h"
 #include "engine/workers.h"
+#include "hearth/engine.h"
 #include "hearth/options.h"
 #include "model/identity.h"
 #include "model/weights.h"
@@ -31,7 +32,8 @@ struct EngineCore {
   LazyTokenTrie token_trie;  // of `tokenizer`, for constraints
   KvPlan kv;
   Digest chain_root;  // what the first block of every sequence stands behind
-  std::shared_ptr<Workers> workers;           // a draft model's too
+  std::shared_ptr<Workers> workers;  // a draft model's too
+  DeviceReport device;
   std::unique_ptr<StepRunner> steps;          // of `model`, on `workers`
   std::unique_ptr<PromptCache> prompt_cache;  // may be null
   std::unique_ptr<RamBudget> ram;             // of all sessions

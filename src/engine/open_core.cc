@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/beside.h"
+#include "engine/choose_device.h"
 #include "engine/describe.h"
 #include "engine/engine_core.h"
 #include "engine/kv_setup.h"
@@ -134,7 +135,12 @@ Result<std::shared_ptr<EngineCore>> OpenCore(const EngineOptions& options,
                                       lent.context_tokens_max));
   ApplyOptions(options, core.kv.context_tokens(), config);
   core.workers = lent.workers != nullptr ? lent.workers : MakeWorkers(options);
-  core.steps = std::make_unique<StepRunner>(core.model, core.workers);
+  HEARTH_ASSIGN(ChosenDevice chosen,
+                ChooseDevice(core.options, core.model, core.kv.spec(),
+                             core.workers->pool));
+  core.device = std::move(chosen.report);
+  core.steps = std::make_unique<StepRunner>(core.model, core.workers,
+                                            std::move(chosen.ops));
   if (has_cache) core.prompt_cache->SetIdentity(IdentityOf(core, on_read));
   core.ram = std::make_unique<RamBudget>(core.kv.pool());
   // Sequences of an engine are of one model: without a store, whose blocks are

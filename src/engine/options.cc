@@ -8,7 +8,21 @@ namespace {
 constexpr std::array<std::string_view, 5> kStorageNames = {
     "fp32", "fp16", "bf16", "int8", "int4"};
 
+constexpr std::array<std::string_view, 3> kDeviceNames = {"auto", "cpu",
+                                                          "cuda"};
+
 }  // namespace
+
+std::string_view NameOf(DeviceChoice device) {
+  return kDeviceNames[static_cast<std::size_t>(device)];
+}
+
+std::optional<DeviceChoice> DeviceChoiceNamed(std::string_view name) {
+  for (std::size_t i = 0; i < kDeviceNames.size(); ++i) {
+    if (kDeviceNames[i] == name) return static_cast<DeviceChoice>(i);
+  }
+  return std::nullopt;
+}
 
 std::string_view NameOf(KvStorage storage) {
   return kStorageNames[static_cast<std::size_t>(storage)];

@@ -91,6 +91,7 @@ Result<SampleReport> Run(const SampleArgs& args, Engine& engine,
   report.seed = generate.sampling.seed;
   report.greedy = generate.sampling.temperature == 0;
   report.cached = !args.no_cache;
+  report.device = engine.device();
   HEARTH_ASSIGN(std::vector<std::int32_t> encoded,
                 args.chat ? EncodeChatMessage(engine, args.chat_options, text)
                           : engine.codec().Encode(text, /*special=*/true));

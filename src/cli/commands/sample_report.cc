@@ -91,6 +91,11 @@ std::string Footer(const SampleReport& r) {
             Fixed(PrefillRate(r), 0) + " tokens/s";
   }
   text += ", decode " + DecodeText(DecodeTokens(r), r.generate.decode_ms);
+  text += "\ndevice   " + Escaped(r.device.name);
+  if (r.device.kv_bytes > 0) {
+    text += ", weights " + HumanBytes(r.device.weight_bytes) + ", room for " +
+            HumanBytes(r.device.kv_bytes) + " of KV";
+  }
   text += "\nkv       ";
   if (r.cached) {
     text += std::to_string(r.kv.tokens) + " tokens, " +
@@ -119,6 +124,7 @@ std::string ShortFooter(const SampleReport& r) {
   std::string text = "\n[" + PromptText(r) + "]\n[first token after " +
                      HumanMs(r.ttft_ms) + ", " +
                      DecodeText(DecodeTokens(r), r.generate.decode_ms);
+  if (r.device.kv_bytes > 0) text += " on " + Escaped(r.device.name);
   if (r.cached) text += ", KV " + HumanBytes(r.kv.logical_bytes);
   text += std::string(", ") + NameOf(r.generate.stop);
   if (!r.greedy) text += ", seed " + std::to_string(r.seed);
@@ -142,6 +148,7 @@ std::string ToJson(const SampleReport& r) {
   json["prefill_ms"] = r.sync.prefill_ms;
   json["decode_tokens"] = DecodeTokens(r);
   json["decode_tokens_per_s"] = DecodeRate(r);
+  json["device"] = r.device.name;
   json["kv_tokens"] = r.kv.tokens;
   json["kv_logical_bytes"] = r.kv.logical_bytes;
   json["kv_physical_bytes"] = r.kv.physical_bytes;

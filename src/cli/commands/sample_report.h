@@ -12,6 +12,7 @@ struct SampleReport {
   SyncReport sync;
   GenerateReport generate;
   KvReport kv;
+  DeviceReport device;
   double start_ms = 0;  // process start to ready
   double ttft_ms = 0;   // process start to first token; 0: there was none
   std::uint64_t seed = 0;

@@ -35,6 +35,24 @@ void AddModelOptions(Command& command, EngineOptions& engine) {
                   "default: the processors this process may use");
   command.Integer("--threads-prefill", engine.n_threads_prefill, 1, 1024,
                   "for computing prompts; default: as many as --threads");
+  command
+      .Take(
+          "--device",
+          [&engine](const std::string& name) -> Result<void> {
+            const auto known = DeviceChoiceNamed(name);
+            if (!known.has_value()) {
+              return {Code::kInvalidArgument,
+                      name + ": not known; use auto, cpu or cuda"};
+            }
+            engine.device = *known;
+            return {};
+          },
+          "cpu; cuda: an NVIDIA card, or nothing; auto: a card where there is "
+          "one that can, else the CPU")
+      .Default("cpu");
+  command.Size("--gpu-memory", engine.gpu_memory_bytes,
+               "bytes of the card for weights, keys and values (8G); default: "
+               "what is free");
 }
 
 void EngineArgs::AddModel(Command& command) {
@@ -267,6 +285,9 @@ Result<std::unique_ptr<Engine>> EngineArgs::Open(bool quiet) {
 void EngineArgs::UseModel(const Engine& opened) {
   sampling = sampling_.Over(opened.info().sampling);
   for (const std::string& warning : opened.info().warnings) Note(warning);
+  if (!opened.device().why.empty()) {
+    Note("the CPU computes: " + opened.device().why);
+  }
   const int trained = opened.info().context_length;
   if (engine.context_tokens > trained && engine.streaming_window == 0) {
     Note("the context of " + std::to_string(engine.context_tokens) +

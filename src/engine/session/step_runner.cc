@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "model/cpu/cpu_ops.h"
-
 namespace hearth {
 namespace {
 
@@ -38,11 +36,12 @@ int RowsOf(const StepItem& item) {
 }  // namespace
 
 StepRunner::StepRunner(const LoadedModel& model,
-                       std::shared_ptr<Workers> workers)
+                       std::shared_ptr<Workers> workers,
+                       std::unique_ptr<Ops> ops)
     : n_vocab_(static_cast<std::size_t>(model.config.vocab_size)),
       d_model_(static_cast<std::size_t>(model.config.d_model)),
       workers_(std::move(workers)),
-      forward_(model, MakeCpuOps(model, workers_->pool)),
+      forward_(model, std::move(ops)),
       numerics_(forward_.numerics()) {}
 
 Result<void> StepRunner::Run(std::span<const StepItem> items) {

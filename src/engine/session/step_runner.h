@@ -19,8 +19,9 @@ struct StepItem {
 
 class StepRunner {
  public:
-  // `model` outlives the object.
-  StepRunner(const LoadedModel& model, std::shared_ptr<Workers> workers);
+  // `model` outlives the object; `ops` are of it.
+  StepRunner(const LoadedModel& model, std::shared_ptr<Workers> workers,
+             std::unique_ptr<Ops> ops);
 
   // From now on histories get what their logits were computed from, too.
   // Called once, before any step.
