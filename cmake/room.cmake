@@ -14,15 +14,22 @@ file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/generated/hearth_test_paths.h CONTENT
 
 # Headers that most of a target's files read and that take seconds each are read
 # once. Debug builds alone: there a change is tried many times a day.
+set(hearth_slow_headers <algorithm> <chrono> <filesystem> <functional> <map>
+    <memory> <mutex> <optional> <span> <sstream> <string> <thread>
+    <unordered_map> <variant> <vector>)
 function(_hearth_precompile target)
+  set(headers ${hearth_slow_headers} ${ARGN})
+  if(target MATCHES "^hearth_(formats|output|serve|convert|cross_test)")
+    list(APPEND headers <nlohmann/json.hpp>)
+  endif()
   if(CMAKE_BUILD_TYPE STREQUAL "Debug")
-    target_precompile_headers(${target} PRIVATE ${ARGN})
+    target_precompile_headers(${target} PRIVATE ${headers})
   endif()
 endfunction()
 
 function(_hearth_test target)
   add_executable(${target} ${ARGN})
-  _hearth_precompile(${target} <gmock/gmock.h> <gtest/gtest.h> <string> <vector>)
+  _hearth_precompile(${target} <gmock/gmock.h> <gtest/gtest.h>)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
   # Places of this checkout, for the tests that ask: as a header and not as
   # definitions, so that a compiler cache serves several checkouts.
@@ -32,11 +39,24 @@ function(_hearth_test target)
                        PROPERTIES TIMEOUT 900)
 endfunction()
 
-# Sanitizers double the time that templates of JSON and HTTP take to compile;
-# rooms that compute nothing are not optimised there.
+# Sanitizers double the time that templates take to compile. So there what
+# computes nothing is not optimised, and rooms that no fuzz target explores do
+# not count their branches. A test drives, optimised or not.
 function(_hearth_quick_to_compile target room)
-  if(HEARTH_SANITIZE AND room MATCHES "^(serve|cli)$")
+  if(HEARTH_SANITIZE AND room MATCHES "^(serve|cli|convert|capi)$")
     target_compile_options(${target} PRIVATE -O0)
+  endif()
+  if(HEARTH_LIBFUZZER AND room MATCHES "^(tensor|kernels|model|cache|cli|capi)$")
+    target_compile_options(${target} PRIVATE -fno-sanitize=fuzzer-no-link)
+  endif()
+endfunction()
+function(_hearth_quick_test target room)
+  if(room MATCHES "^(tensor|kernels|model|cache)$")
+    _hearth_quick_to_compile(${target} ${room})
+  elseif(CMAKE_BUILD_TYPE STREQUAL "Debug")
+    target_compile_options(${target} PRIVATE -O0)
+  else()
+    target_compile_options(${target} PRIVATE -O1)
   endif()
 endfunction()
 
@@ -62,10 +82,11 @@ function(hearth_room room)
   target_link_libraries(${target} PUBLIC ${arg_DEPENDS} ${arg_LINKS}
                         PRIVATE $<BUILD_INTERFACE:hearth_flags>)
   _hearth_quick_to_compile(${target} ${room})
+  _hearth_precompile(${target})
   set_property(GLOBAL APPEND PROPERTY HEARTH_ROOMS ${target})
   if(HEARTH_TESTS AND tests)
     _hearth_test(${target}_test ${tests})
-    _hearth_quick_to_compile(${target}_test ${room})
+    _hearth_quick_test(${target}_test ${room})
     target_link_libraries(${target}_test PRIVATE ${target} hearth_flags
                           GTest::gtest GTest::gmock GTest::gtest_main)
   endif()
@@ -86,11 +107,13 @@ function(hearth_program target room)
   target_link_libraries(hearth_${room} PUBLIC ${arg_DEPENDS} ${arg_LINKS}
                         PRIVATE hearth_flags)
   _hearth_quick_to_compile(hearth_${room} ${room})
+  _hearth_precompile(hearth_${room})
   add_dependencies(hearth_${room} hearth_commit)
   target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src/${room}/main.cc)
   target_link_libraries(${target} PRIVATE hearth_${room} hearth_flags)
   if(HEARTH_TESTS AND tests)
     _hearth_test(hearth_${room}_test ${tests})
+    _hearth_quick_test(hearth_${room}_test ${room})
     target_link_libraries(hearth_${room}_test PRIVATE hearth_${room} hearth_flags
                           GTest::gtest GTest::gmock GTest::gtest_main)
   endif()
@@ -115,6 +138,7 @@ function(hearth_cross_room_tests)
   endif()
   if(tests)
     _hearth_test(hearth_cross_test ${tests})
+    _hearth_quick_test(hearth_cross_test cross)
     target_link_libraries(hearth_cross_test PRIVATE ${rooms} hearth_flags
                           GTest::gtest GTest::gmock GTest::gtest_main)
     if(NOT HEARTH_SANITIZE STREQUAL "thread")
@@ -123,7 +147,7 @@ function(hearth_cross_room_tests)
   endif()
 endfunction()
 
-# fuzz/x_fuzz.cc with seeds in fuzz/corpus/x/. Under the fuzz preset it is a
+# fuzz/x_fuzz.cc with seeds in fuzz/corpus/x/. Under the asan preset it is a
 # libFuzzer program that ctest runs for HEARTH_FUZZ_SECONDS; elsewhere a plain
 # program that replays the seeds, so that no preset loses them.
 function(hearth_fuzz_targets)
@@ -137,7 +161,7 @@ function(hearth_fuzz_targets)
     add_dependencies(fuzzers ${name})
     target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src)
     target_link_libraries(${name} PRIVATE hearth_convert hearth_serve hearth_flags)
-    if(HEARTH_SANITIZE STREQUAL "fuzzer")
+    if(HEARTH_LIBFUZZER)
       target_link_options(${name} PRIVATE -fsanitize=fuzzer)
       set(work ${CMAKE_BINARY_DIR}/fuzz-work/${short})
       file(MAKE_DIRECTORY ${work})
