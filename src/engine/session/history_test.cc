@@ -5,6 +5,7 @@
 #include "base/thread_pool.h"
 #include "engine/session/step_runner.h"
 #include "formats/loader.h"
+#include "model/cpu/cpu_ops.h"
 #include "testing/model_paths.h"
 #include "testing/own_sequence.h"
 
@@ -17,7 +18,8 @@ class HistoryTest : public ::testing::Test {
  protected:
   HistoryTest()
       : model_(*LoadModel(kStories260K)),
-        runner_(model_, std::make_shared<Workers>(1, 1)) {}
+        workers_(std::make_shared<Workers>(1, 1)),
+        runner_(model_, workers_, MakeCpuOps(model_, workers_->pool)) {}
 
   History New() const {
     const KvSpec spec = UniformKv{.n_layers = model_.config.n_layers,
@@ -36,6 +38,7 @@ class HistoryTest : public ::testing::Test {
   }
 
   const LoadedModel model_;
+  const std::shared_ptr<Workers> workers_;
   StepRunner runner_;
 };
 

@@ -327,7 +327,7 @@ class CudaOps final : public Ops {
   }
 
  private:
-  static void Refused() { HEARTH_CHECK(!"CheckDeviceRuns refused it"); }
+  static void Refused() { HEARTH_CHECK(false && "CheckDeviceRuns refused it"); }
   gpu::Buffer& BufferOf(Rows rows) {
     return buffers_[static_cast<std::size_t>(rows.slot)];
   }
