@@ -114,8 +114,9 @@ void JsonVocabulary::CarryAttributes() {
 // The name of the splits; it reads the steps in front of the byte alphabet.
 Result<const char*> JsonVocabulary::PreOfSteps() {
   const Json& pre = json_["pre_tokenizer"];
-  const Json steps =
-      pre.value("type", "") == "Sequence" ? pre["pretokenizers"] : Json{pre};
+  // Not Json{pre}: that is an array for one compiler and a copy for the other.
+  const Json steps = pre.value("type", "") == "Sequence" ? pre["pretokenizers"]
+                                                         : Json::array({pre});
   std::optional<SplitPattern> only;
   bool digits = false;
   for (const Json& step : steps) {
