@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace hearth {
 namespace {
 
@@ -56,8 +58,8 @@ TEST(KvLayout, TilesOfMixedShapesLieSideBySideInsideTheirLayer) {
               layer.keys_bytes() +
                   static_cast<std::size_t>(shape.n_heads) * value_bytes);
   }
-  const std::byte* none = nullptr;
-  EXPECT_EQ(layout.layer(2).TileAt(none, 0, 1).values, nullptr);
+  const std::vector<std::byte> bytes(layout.layer(2).bytes());
+  EXPECT_EQ(layout.layer(2).TileAt(bytes.data(), 0, 1).values, nullptr);
 }
 
 TEST(KvLayout, OneQuantisedLayerKeepsAllTailsInFloats) {

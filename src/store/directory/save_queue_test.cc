@@ -11,7 +11,8 @@
 namespace hearth {
 namespace {
 
-// Holds the queue's thread until opened.
+// Holds the queue's thread until opened. A queue is declared after its gates:
+// its thread may still be leaving one.
 class Gate {
  public:
   void Open() {
@@ -50,8 +51,8 @@ TEST(SaveQueue, RunsJobsInOrderAndDrainWaitsForAll) {
 }
 
 TEST(SaveQueue, FirstErrorIsGivenOnceAndJobsBehindItAreSkipped) {
-  SaveQueue queue;
   Gate gate;
+  SaveQueue queue;
   int n_run = 0;
   queue.Enqueue([&] { return gate.Wait(); }, 1);
   queue.Enqueue(
@@ -85,14 +86,13 @@ TEST(SaveQueue, FirstErrorIsGivenOnceAndJobsBehindItAreSkipped) {
 }
 
 TEST(SaveQueue, RefusesBeyondItsBytesButTakesOneLargeJob) {
+  Gate gate, second;
   SaveQueue queue(/*bytes_max=*/100);
-  Gate gate;
   const auto wait = [&] { return gate.Wait(); };
   EXPECT_TRUE(queue.TryEnqueue(wait, 1000));
   EXPECT_FALSE(queue.TryEnqueue(wait, 1));
   gate.Open();
   ASSERT_TRUE(queue.Drain().ok());
-  Gate second;
   const auto wait_again = [&] { return second.Wait(); };
   EXPECT_TRUE(queue.TryEnqueue(wait_again, 60));
   EXPECT_TRUE(queue.TryEnqueue(wait_again, 40));
@@ -103,8 +103,8 @@ TEST(SaveQueue, RefusesBeyondItsBytesButTakesOneLargeJob) {
 }
 
 TEST(SaveQueue, EnqueueWaitsForRoom) {
-  SaveQueue queue(/*bytes_max=*/100);
   Gate gate;
+  SaveQueue queue(/*bytes_max=*/100);
   queue.Enqueue([&] { return gate.Wait(); }, 100);
   std::atomic<bool> entered{false};
   std::thread caller([&] {
@@ -119,22 +119,22 @@ TEST(SaveQueue, EnqueueWaitsForRoom) {
 }
 
 TEST(SaveQueue, DrainForGivesUpAndSaysWhatIsLost) {
-  SaveQueue queue;
-  EXPECT_TRUE(queue.DrainFor(std::chrono::seconds(10)).ok());
   Gate gate;
   bool ran = false;
+  SaveQueue queue;
+  EXPECT_TRUE(queue.DrainFor(std::chrono::seconds(10)).ok());
   queue.Enqueue([&] { return gate.Wait(); }, std::size_t{3} << 20);
   queue.Enqueue(
       [&]() -> Result<void> {
         ran = true;
         return {};
       },
-      1);
+      std::size_t{1} << 20);
   const auto drained = queue.DrainFor(std::chrono::milliseconds(1));
   ASSERT_FALSE(drained.ok());
   EXPECT_EQ(drained.error().code, Code::kCancelled);
   EXPECT_EQ(drained.error().message,
-            "2 saves (3 MiB) were not finished in time and are lost");
+            "2 saves (4 MiB) were not finished in time and are lost");
   EXPECT_TRUE(queue.giving_up());
   gate.Open();
   EXPECT_TRUE(queue.Drain().ok());
