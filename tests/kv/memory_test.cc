@@ -7,6 +7,7 @@
 
 #include "cache/kv_sequence.h"
 #include "testing/own_sequence.h"
+#include "testing/sanitized.h"
 
 namespace hearth {
 namespace {
@@ -95,13 +96,6 @@ TEST(Memory, ResidentBytesOfEveryFormatAreTheSchemes) {
   }
 }
 
-// The address sanitizer keeps freed memory for a while.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kQuarantine = true;
-#else
-constexpr bool kQuarantine = false;
-#endif
-
 // Sinks and a window over 20,000 tokens, one by one, and a model in which only
 // every other layer forgets.
 TEST(Memory, AWindowsResidentBytesAreFlat) {
@@ -114,7 +108,7 @@ TEST(Memory, AWindowsResidentBytesAreFlat) {
     const std::uint64_t at_1000 = AnonymousBytes();
     const std::uint64_t usage = made->Usage().physical_bytes;
     Grow(*made, 19000, 1);
-    if (!kQuarantine) {
+    if (!kSanitized) {
       EXPECT_NEAR(static_cast<double>(AnonymousBytes()),
                   static_cast<double>(at_1000), 200e3);
     }

@@ -7,24 +7,13 @@
 
 #include "program_testing.h"
 #include "testing/model_paths.h"
+#include "testing/sanitized.h"
 
 namespace hearth {
 namespace {
 
 using testing::AnyOf;
 using testing::HasSubstr;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HEARTH_SANITIZED true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HEARTH_SANITIZED true
-#endif
-#endif
-#if !defined(HEARTH_SANITIZED)
-#define HEARTH_SANITIZED false
-#endif
-constexpr bool kSanitized = HEARTH_SANITIZED;
 
 // The program under limits of the shell. A signal gives 128.
 Ran RunLimited(const TempDir& dir, const std::string& limits,
