@@ -21,6 +21,10 @@ if(HEARTH_TESTS)
     target_compile_options(example_c PRIVATE -Werror)
   endif()
   target_link_libraries(example_c PRIVATE hearth_shared)
+  if(HEARTH_SANITIZE)
+    # The sanitizers' part for C++ has to be the program's.
+    set_target_properties(example_c PROPERTIES LINKER_LANGUAGE CXX)
+  endif()
   set(model ${CMAKE_SOURCE_DIR}/tests/data/models/stories260K.gguf)
   add_test(NAME example.c COMMAND example_c ${model} "Once upon a time")
   add_test(NAME capi.exports COMMAND ${CMAKE_COMMAND}
