@@ -9,21 +9,10 @@
 #include <vector>
 
 #include "cache/kv_layout.h"
+#include "reseal_image.h"
 #include "store/format/block_image.h"
 
-namespace {
-
 using namespace hearth;
-
-void Reseal(std::vector<std::byte>& image) {
-  const std::size_t header_bytes = StatedHeaderBytes(image);
-  if (header_bytes < kBlockTokensAt || header_bytes > image.size()) return;
-  StoreLe(image.data() + kBlockChecksumAt,
-          Checksum64(ByteSpan(image).subspan(kBlockVersionAt,
-                                             header_bytes - kBlockVersionAt)));
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
                                       std::size_t size) {
@@ -32,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
   const auto* bytes = reinterpret_cast<const std::byte*>(data + 1);
   std::vector<std::byte> image(bytes, bytes + size - 1);
   if ((mode & 1) != 0) image.resize((image.size() + 4095) / 4096 * 4096);
-  if ((mode & 2) != 0) Reseal(image);
+  if ((mode & 2) != 0) ResealImage(image);
 
   const KvSpec spec(UniformKv{.n_layers = 1 + (mode >> 6),
                               .n_heads = 1,
