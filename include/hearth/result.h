@@ -21,9 +21,6 @@ enum class Code {
   kCancelled,        // the caller's stop flag was raised
 };
 
-// The name of a code, for people: "corrupt", "not found", ...
-const char* CodeName(Code code);
-
 struct Error {
   Code code;
   std::string message;  // one line, names the file or request and the remedy
