@@ -84,11 +84,13 @@ bool Walker::TakeFixed(std::size_t n_blanks, bool& may_come) {
   for (const int next : program_->After(at_)) {
     const Part& part = program_->at(next);
     if (part.kind != PartKind::kFixed) continue;
-    const std::size_t n_skipped = part.blanks_before ? n_blanks : 0;
+    // More blanks are text, however many came in one piece.
+    const bool skips = part.blanks_before && n_blanks <= kBlanksMax;
+    const std::size_t n_skipped = skips ? n_blanks : 0;
     for (const std::size_t skip : {std::size_t{0}, n_skipped}) {
       const std::string_view rest = held.substr(skip);
       if (rest.starts_with(part.fixed)) {
-        Enter(next, skip + part.fixed.size());
+        Enter(next, skip);
         return true;
       }
       may_come = may_come || part.fixed.starts_with(rest);
@@ -113,13 +115,15 @@ bool Walker::BlanksMayCome() const {
          });
 }
 
-void Walker::Enter(int part, std::size_t n_bytes) {
-  const std::string bytes = held_.substr(0, n_bytes);
+void Walker::Enter(int part, std::size_t n_blanks) {
+  // Blanks between two parts belong to none, as in Decide.
+  const bool blanks_count = inside_ || !head_.empty();
+  const std::string blanks = blanks_count ? held_.substr(0, n_blanks) : "";
   if (inside_ && !Leave()) return;
-  held_.erase(0, n_bytes);
   at_ = part;
   inside_ = false;
-  if (here().in_calls) head_ += bytes;
+  held_.erase(0, n_blanks + here().fixed.size());
+  if (here().in_calls) head_ += blanks + here().fixed;
   if (here().begins_call) in_call_ = true;
   if (here().ends_call && in_call_) {
     if (tool_ == nullptr) return Fault("a call has no name");

@@ -41,7 +41,8 @@ class Walker final : private CallSink {
   // Decides about the beginning of what is held; false: more must come first.
   bool Decide();
   bool TakeFixed(std::size_t n_blanks, bool& may_come);
-  void Enter(int part, std::size_t n_bytes);
+  // A fixed part, which is held behind so many blanks.
+  void Enter(int part, std::size_t n_blanks);
   int OpenAfter() const;
   bool BlanksMayCome() const;
   // One byte (or one marker) into the open part.

@@ -122,6 +122,11 @@ TEST(Walker, EventsDoNotDependOnTheCut) {
        "<think>\na <t\n</think>\n\n b <tool_call>\n{\"name\": \"f\", "
        "\"arguments\": {\"s\": \"\\u00e9\"}}\n</tool_call>\n\n c\n"},
       {"hermes", "<tool_call>\n\n<tool_call>{\"name\""},
+      // More blanks than are held.
+      {"hermes", "a" + std::string(Walker::kBlanksMax + 8, '\n') +
+                     "<tool_call>{\"name\": \"f\", \"arguments\": {}}"},
+      {"hermes", std::string(2 * Walker::kBlanksMax + 4, '\n') +
+                     "<tool_call>{\"name\": \"g\"}"},
       {"qwen3-coder",
        "x\n\n<tool_call>\n<function=f>\n<parameter=s>\na\n\n\n</parameter>\n"
        "<parameter=n>\n{'a': 1}\n</parameter>\n</function>\n</tool_call>"},
