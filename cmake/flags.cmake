@@ -51,8 +51,4 @@ endif()
 if(sanitize)
   add_compile_options(${sanitize} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(${sanitize})
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # g++ 12 reports false positives from its own headers under sanitizers.
-    add_compile_options(-Wno-maybe-uninitialized)
-  endif()
 endif()
