@@ -3,10 +3,33 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "base/json.h"
+#include "formats/huggingface/hf_dequantize.h"
 #include "formats/huggingface/huggingface.h"
 #include "formats/huggingface/safetensors.h"
+
+namespace {
+
+// Codes and scales of any shapes, in each way of reading them.
+void Dequantize(const hearth::SafetensorsFile& file) {
+  for (const hearth::HfQuantization& quantization :
+       {hearth::HfQuantization{},
+        hearth::HfQuantization{.block_rows = 2, .block_columns = 3},
+        hearth::HfQuantization{.divides_by_global = true}}) {
+    hearth::TensorSet tensors("fuzz");
+    for (const hearth::SafetensorsEntry& t : file.tensors()) {
+      if (!tensors.Add({t.name, t.type, t.dtype, t.shape, t.bytes, {}}).ok()) {
+        return;
+      }
+    }
+    hearth::LoadedModel model;
+    (void)hearth::DequantizeHf(quantization, tensors, model);
+  }
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
                                       std::size_t size) {
@@ -20,6 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
       }
     }
   }
+  if (file.ok()) Dequantize(*file);
   const auto text = hearth::AsText(bytes);
   (void)hearth::ParseShardIndex(text, "fuzz");
   if (const auto json = hearth::ParseJson(text, "fuzz"); json.ok()) {

@@ -80,17 +80,22 @@ void TensorSet::Replace(const std::string& name, const std::string& other,
   }
 }
 
-Result<void> TensorSet::Rename(
-    const std::function<std::string(std::string_view)>& name) {
-  std::vector<SourceTensor> all = std::move(tensors_);
+Result<void> TensorSet::Assign(std::vector<SourceTensor> tensors) {
   tensors_.clear();
   used_.clear();
   index_.clear();
-  for (SourceTensor& tensor : all) {
-    tensor.name = name(tensor.name);
-    if (!tensor.name.empty()) HEARTH_TRY(Add(std::move(tensor)));
-  }
+  for (SourceTensor& tensor : tensors) HEARTH_TRY(Add(std::move(tensor)));
   return {};
+}
+
+Result<void> TensorSet::Rename(
+    const std::function<std::string(std::string_view)>& name) {
+  std::vector<SourceTensor> all;
+  for (SourceTensor& tensor : tensors_) {
+    tensor.name = name(tensor.name);
+    if (!tensor.name.empty()) all.push_back(std::move(tensor));
+  }
+  return Assign(std::move(all));
 }
 
 void TensorSet::DropPrefix(std::string_view prefix) {

@@ -45,6 +45,10 @@ class TensorSet {
   void Replace(const std::string& name, const std::string& other,
                SourceTensor tensor);
 
+  // Puts these tensors in the place of all. kCorrupt when two have one name.
+  // REQUIRES: none is used yet.
+  Result<void> Assign(std::vector<SourceTensor> tensors);
+
   // Renames every tensor to what `name` makes of its name, and drops those of
   // which it makes nothing. kCorrupt when two get one name. REQUIRES: none is
   // used yet.

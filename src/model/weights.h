@@ -170,7 +170,8 @@ struct LoadedModel {
   Weights weights;
   std::vector<TensorRecord> tensors;
   std::vector<MappedFile> files;
-  // Weights in another order than the file's: Hugging Face's MXFP4 alone.
+  // Weights that are not read as the file has them: of Hugging Face
+  // directories in MXFP4, FP8 and NVFP4.
   std::vector<std::unique_ptr<std::byte[]>> made;
   std::uint64_t n_parameters = 0;
 

@@ -10,6 +10,7 @@
 #include "formats/assemble.h"
 #include "formats/describe.h"
 #include "formats/families.h"
+#include "formats/families/unread.h"
 #include "formats/gguf/gguf.h"
 #include "formats/gguf/gguf_kind.h"
 #include "formats/gguf/gguf_split.h"
@@ -92,8 +93,10 @@ Result<const Family*> GgufModelReader::FindFamily() {
       if (f->gguf_architecture.empty()) continue;
       known += (known.empty() ? "" : ", ") + std::string(f->gguf_architecture);
     }
+    const std::string note = UnreadFamilyNote(architecture);
     return Unsupported("architecture " + Quoted(architecture) +
-                       " is not supported; supported are " + known);
+                       " is not supported" + (note.empty() ? "" : ": " + note) +
+                       "; supported are " + known);
   }
   config_.architecture = std::string(family->architecture);
   config_.mlp = family->mlp;

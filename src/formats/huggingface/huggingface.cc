@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "formats/describe.h"
 #include "formats/file_kind.h"
+#include "formats/huggingface/hf_dequantize.h"
 #include "formats/huggingface/hf_mxfp4.h"
 #include "formats/huggingface/huggingface_kind.h"
 #include "formats/huggingface/python_json.h"
@@ -173,7 +174,26 @@ Result<void> SelectTensors(const HuggingFaceConfig& hf, const Json& json,
   }
   const std::string_view skipped = hf.family->hf_skipped_prefix;
   if (!skipped.empty()) tensors.DropPrefix(skipped);
-  return RefuseOtherHfTensors(tensors);
+  return {};
+}
+
+// Makes what the arithmetic reads of weights that are quantised as the
+// configuration says, and refuses all others.
+Result<void> ReadQuantised(HfQuantization quantization,
+                           const std::string& directory, TensorSet& tensors,
+                           LoadedModel& model) {
+  const std::string beside = Join(directory, "hf_quant_config.json");
+  if (quantization.method == HfQuantMethod::kNone && Exists(beside)) {
+    HEARTH_ASSIGN(const Json json, ReadJsonFile(beside));
+    HEARTH_ASSIGN(quantization, ReadHfQuantFile(json, beside));
+  }
+  if (quantization.method == HfQuantMethod::kFloat) {
+    HEARTH_TRY(DequantizeHf(quantization, tensors, model));
+  }
+  HEARTH_TRY(RefuseOtherHfTensors(tensors));
+  return quantization.method == HfQuantMethod::kMxfp4
+             ? JoinMxfp4(tensors, model)
+             : Result<void>();
 }
 
 // Checkpoints of the bare model, without its head's class, lack the first part
@@ -294,7 +314,7 @@ Result<LoadedModel> LoadHuggingFace(const std::string& directory) {
   HEARTH_TRY(AddTensors(directory, model, tensors));
   HEARTH_TRY(SelectTensors(hf, hf.text_part ? json["text_config"] : json,
                            config_path, tensors));
-  if (hf.mxfp4) HEARTH_TRY(JoinMxfp4(tensors, model));
+  HEARTH_TRY(ReadQuantised(hf.quantization, directory, tensors, model));
   NameScheme names = NamesOf(*hf.family, tensors);
   if (hf.family->adapt_hf != nullptr) {
     hf.family->adapt_hf(tensors, hf.plan, names);

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "formats/assemble.h"
 #include "formats/families.h"
+#include "formats/huggingface/hf_quantization.h"
 #include "hearth/result.h"
 #include "model/weights.h"
 
@@ -19,7 +20,7 @@ struct HuggingFaceConfig {
   const Family* family = nullptr;
   ModelConfig config;
   WeightPlan plan;
-  bool mxfp4 = false;  // experts are pairs of _blocks and _scales
+  HfQuantization quantization;
   // A part of a model that sees images or hears besides (text_config).
   bool text_part = false;
 };

@@ -117,28 +117,6 @@ Result<void> RefuseOtherArithmetic(const Json& json, const std::string& label,
   return {};
 }
 
-// Whether weights are MXFP4; other ways of quantising are refused.
-Result<bool> ReadQuantization(const Json& json, const std::string& label,
-                              const Family& family) {
-  if (JsonFind(json, "quantization") != nullptr) {
-    return Unsupported(label,
-                       "the weights are quantised by MLX (member "
-                       "\"quantization\"), which is not read; get the model "
-                       "unquantised or as GGUF");
-  }
-  const Json* quantization = JsonFind(json, "quantization_config");
-  if (quantization == nullptr) return false;
-  std::string method;
-  if (quantization->is_object()) {
-    HEARTH_ASSIGN(method, JsonText(*quantization, "quant_method", label, ""));
-  }
-  if (method == "mxfp4" && family.hf_mxfp4) return true;
-  return Unsupported(label, "quantization_config" +
-                                (method.empty() ? "" : " " + Quoted(method)) +
-                                ": not supported in a Hugging Face directory "
-                                "of this family; use GGUF");
-}
-
 // The text part of a model that sees images or hears besides, as the
 // configuration of a model of its own; null when it is none that is known.
 Json TextPart(const Json& json) {
@@ -174,7 +152,7 @@ Result<HuggingFaceConfig> ReadHuggingFaceConfig(const Json& whole,
   config.architecture = std::string(out.family->architecture);
   config.mlp = out.family->mlp;
   HEARTH_TRY(RefuseOtherArithmetic(json, label, *out.family));
-  HEARTH_ASSIGN(out.mxfp4, ReadQuantization(json, label, *out.family));
+  HEARTH_ASSIGN(out.quantization, ReadHfQuantization(json, label, *out.family));
   HEARTH_TRY(ReadShapes(json, label, *out.family, config));
   if (out.family->describe != nullptr) {
     out.family->describe(config, out.plan);

@@ -151,6 +151,11 @@ TEST(HuggingFace, ClassesThatWriteNoTextAreNamed) {
   ExpectRefused(refused("[\"XForConditionalGeneration\"],"
                         "\"vision_config\":{}"),
                 Code::kUnsupported, "sees images");
+  ExpectRefused(refused("[\"Gemma3nForConditionalGeneration\"],"
+                        "\"vision_config\":{}"),
+                Code::kUnsupported, "Gemma 3n");
+  ExpectRefused(refused("[\"HunYuanDenseV1ForCausalLM\"]"), Code::kUnsupported,
+                "Hunyuan dense");
   ExpectRefused(refused("[\"NewForCausalLM\"]"), Code::kUnsupported,
                 "\"NewForCausalLM\" is not supported; supported are");
 }

@@ -1,6 +1,7 @@
 #include "formats/huggingface/huggingface_kind.h"
 
 #include "formats/describe.h"
+#include "formats/families/unread.h"
 
 namespace hearth {
 namespace {
@@ -49,6 +50,9 @@ constexpr Mark kClassEndings[] = {
 }  // namespace
 
 std::string OtherHfClassNote(const Json& json, std::string_view hf_class) {
+  if (std::string unread = UnreadFamilyNote(hf_class); !unread.empty()) {
+    return unread;
+  }
   for (const Mark& mark : kClassEndings) {
     if (hf_class.ends_with(mark.text)) return mark.what;
   }
