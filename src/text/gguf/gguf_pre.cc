@@ -53,6 +53,17 @@ constexpr std::array kQwen35 = {kQwen35Text};
 // As cl100k, but line ends are never behind other characters.
 constexpr std::array kSeedCoder = {Pattern(
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+)")};
+// As o200k, but Chinese characters stand alone. The model's own pattern
+// intersects classes with what is not Han; these exclude all other categories.
+constexpr std::array kKimiK2 = {Pattern(
+    R"([\p{sc:Han}]+|)"
+    R"([^\r\n\p{L}\p{N}]?[^\p{sc:Han}\p{Ll}\p{N}\p{P}\p{S}\p{Z}\p{C}]*)"
+    R"([^\p{sc:Han}\p{Lu}\p{Lt}\p{N}\p{P}\p{S}\p{Z}\p{C}]+)"
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+    R"([^\r\n\p{L}\p{N}]?[^\p{sc:Han}\p{Ll}\p{N}\p{P}\p{S}\p{Z}\p{C}]+)"
+    R"([^\p{sc:Han}\p{Lu}\p{Lt}\p{N}\p{P}\p{S}\p{Z}\p{C}]*)"
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+    R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)")};
 constexpr std::array kDeepSeekLlm = {Pattern("[\\r\\n]"),
                                      kDeepSeekLlmLetters,
                                      kDeepSeekLlmMarks,
@@ -134,6 +145,7 @@ constexpr Entry kTable[] = {
     {"o200k", kO200k},
     {"llama4", kO200k},
     {"minimax-m2", kO200k},
+    {"kimi-k2", kKimiK2},
     {"tekken", kTekken, true, true},
     {"poro-chat", kBloom},
     {"bloom", kBloom},

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include "text/gguf/gguf_pre.h"
 #include "text/gguf/gguf_vocab.h"
+#include "text/split/regex.h"
 #include "text/unicode/byte_alphabet.h"
 
 namespace hearth {
@@ -202,6 +204,7 @@ TEST(GgufTokenizer, EveryNamedPreTokenizerLoadsAndKeepsText) {
                           "deepseek-v3",
                           "gpt-4o",
                           "llama4",
+                          "kimi-k2",
                           "tekken",
                           "poro-chat",
                           "bloom",
@@ -218,6 +221,35 @@ TEST(GgufTokenizer, EveryNamedPreTokenizerLoadsAndKeepsText) {
   }
 }
 
+// By hand from the pattern in the model's own tokenizer: letters split where
+// case rises, Chinese characters from all others, digits by three.
+TEST(GgufTokenizer, KimiK2SplitsWordsByCaseAndScript) {
+  const auto pre = FindGgufPre("kimi-k2", "t");
+  ASSERT_TRUE(pre.ok()) << pre.error().message;
+  ASSERT_EQ(pre->patterns.size(), 1u);
+  const Regex regex = Regex::Compile(pre->patterns[0], "t").value();
+  const auto pieces = [&](std::string_view text) {
+    RegexScratch scratch;
+    std::string out;
+    for (std::size_t i = 0; i < text.size();) {
+      const auto match = regex.Find(text, i, scratch);
+      if (!match.ok() || !match->found || match->start != i) return out + "?";
+      out += (out.empty() ? "" : "_");
+      out += text.substr(i, match->end - i);
+      i = match->end;
+    }
+    return out;
+  };
+  EXPECT_EQ(pieces("getUserName iPhone HTTPServer"),
+            "get_User_Name_ i_Phone_ HTTPServer");
+  EXPECT_EQ(pieces("It's DON'T 12345"), "It's_ DON'T_ _123_45");
+  EXPECT_EQ(pieces("ab\u4E2D\u6587cd \u4E2D\u3005\u3007."),
+            "ab_\u4E2D\u6587_cd_ _\u4E2D\u3005\u3007_.");
+  // Kana are letters of the other alternatives; a mark goes with its letter.
+  EXPECT_EQ(pieces("\u4E2D\u30AB\u30CAe\u0301!\n\n  x"),
+            "\u4E2D_\u30AB\u30CAe\u0301_!\n\n_ _ x");
+}
+
 TEST(GgufTokenizer, AMissingPreTokenizerIsSaid) {
   Strings unnamed = ByteLevel(""), named = ByteLevel("default");
   EXPECT_EQ(MakeGgufTokenizer(unnamed.Views()).value()->kind(),
@@ -226,8 +258,9 @@ TEST(GgufTokenizer, AMissingPreTokenizerIsSaid) {
 }
 
 TEST(GgufTokenizer, HostileTextTakesLinearTimeWithEveryPattern) {
-  for (const char* pre : {"default", "falcon", "deepseek-llm", "deepseek-coder",
-                          "deepseek-v3", "bloom", "viking", "starcoder"}) {
+  for (const char* pre :
+       {"default", "falcon", "deepseek-llm", "deepseek-coder", "deepseek-v3",
+        "bloom", "viking", "starcoder", "kimi-k2"}) {
     Strings s = ByteLevel(pre);
     const auto made = MakeGgufTokenizer(s.Views()).value();
     for (const char unit : {' ', '\n', 'a', '1', '.', '\''}) {
