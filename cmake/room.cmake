@@ -169,7 +169,7 @@ function(hearth_fuzz_targets)
                -timeout=60 -rss_limit_mb=2048 -print_final_stats=1
                -artifact_prefix=${work}/ ${work} ${corpus})
     else()
-      target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/fuzz/replay_main.cc)
+      target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/fuzz/support/replay_main.cc)
       add_test(NAME fuzz_replay.${short} COMMAND ${name} ${corpus})
     endif()
   endforeach()

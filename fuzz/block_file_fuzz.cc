@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cache/kv_layout.h"
-#include "reseal_image.h"
 #include "store/format/block_image.h"
+#include "support/reseal_image.h"
 
 using namespace hearth;
 

@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <vector>
 
-#include "cache/state_layout.h"
-#include "reseal_image.h"
+#include "cache/states/state_layout.h"
 #include "store/format/state_image.h"
+#include "support/reseal_image.h"
 
 using namespace hearth;
 

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "cache/kv_sequence.h"
-#include "cache/sequence_states.h"
+#include "cache/states/sequence_states.h"
 #include "cache/tile_copy.h"
 #include "kernels/kernels.h"
 

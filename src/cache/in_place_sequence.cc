@@ -6,7 +6,7 @@
 #include "cache/block_table.h"
 #include "cache/kv_sequence.h"
 #include "cache/sequence_on_device.h"
-#include "cache/sequence_states.h"
+#include "cache/states/sequence_states.h"
 #include "cache/tail_blocks.h"
 #include "cache/tile_copy.h"
 #include "kernels/kernels.h"

@@ -21,7 +21,7 @@
 #include "cache/kv_layout.h"
 #include "cache/kv_spec.h"
 #include "cache/pool/block_pool.h"
-#include "cache/state_slab.h"
+#include "cache/states/state_slab.h"
 #include "model/kv_port.h"
 
 namespace hearth {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/time_limit.h"
-#include "cache/state_layout.h"
+#include "cache/states/state_layout.h"
 #include "engine/describe.h"
 #include "engine/engine_core.h"
 #include "engine/session/prefix_match.h"

@@ -6,7 +6,7 @@
 
 #include "cache/kv_sequence.h"
 #include "cache/kv_spec.h"
-#include "cache/state_index.h"
+#include "cache/states/state_index.h"
 #include "hearth/options.h"
 #include "hearth/result.h"
 #include "model/config.h"

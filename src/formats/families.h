@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "base/json.h"
-#include "formats/assemble.h"
+#include "formats/assemble/assemble.h"
 #include "formats/gguf/gguf.h"
-#include "formats/tensor_names.h"
-#include "formats/tensor_set.h"
+#include "formats/tensors/tensor_names.h"
+#include "formats/tensors/tensor_set.h"
 #include "hearth/result.h"
 #include "model/config.h"
 

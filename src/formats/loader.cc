@@ -3,10 +3,10 @@
 #include <filesystem>
 #include <utility>
 
-#include "formats/file_kind.h"
 #include "formats/gguf/gguf_model.h"
 #include "formats/huggingface/huggingface.h"
-#include "formats/model_folder.h"
+#include "formats/locate/file_kind.h"
+#include "formats/locate/model_folder.h"
 #include "formats/tinygpt/tinygpt.h"
 #include "kernels/kernels.h"
 

@@ -15,7 +15,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "formats/huggingface/safetensors.h"
-#include "formats/tensor_names.h"
+#include "formats/tensors/tensor_names.h"
 #include "tensor/dtype.h"
 #include "tensor/half.h"
 #include "testing/gguf_builder.h"

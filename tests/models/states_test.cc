@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cache/sequence_states.h"
+#include "cache/states/sequence_states.h"
 #include "model/state_port.h"
 #include "testing/family_fixture.h"
 

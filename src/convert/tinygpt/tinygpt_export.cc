@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "convert/linear_rows.h"
 #include "convert/stream_writer.h"
-#include "formats/tensor_names.h"
+#include "formats/tensors/tensor_names.h"
 #include "formats/tinygpt/tinygpt.h"
 #include "model/identity.h"
 #include "tensor/half.h"

@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "convert/stream_writer.h"
 #include "formats/describe.h"
-#include "formats/tensor_names.h"
+#include "formats/tensors/tensor_names.h"
 #include "tensor/half.h"
 
 namespace hearth {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "cache/sequence_states.h"
+#include "cache/states/sequence_states.h"
 #include "model/forward.h"
 
 namespace hearth {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/draft/drafter.h"
-#include "engine/session/emitter.h"
+#include "engine/session/answer/emitter.h"
 #include "engine/session/history.h"
 
 namespace hearth {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/time_limit.h"
-#include "cache/state_layout.h"
+#include "cache/states/state_layout.h"
 #include "store/directory/dir_store.h"
 
 namespace hearth {

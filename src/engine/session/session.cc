@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/session/generation.h"
+#include "engine/session/answer/generation.h"
 #include "engine/session/prefix_match.h"
 #include "engine/session/session_core.h"
 #include "hearth/engine.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "cache/state_layout.h"
+#include "cache/states/state_layout.h"
 
 namespace hearth {
 namespace {

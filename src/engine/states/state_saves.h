@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "cache/state_slab.h"
+#include "cache/states/state_slab.h"
 
 namespace hearth {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/file.h"
-#include "formats/file_kind.h"
 #include "formats/gguf/gguf.h"
+#include "formats/locate/file_kind.h"
 #include "text/gguf/gguf_vocab.h"
 #include "text/json/tokenizer_json.h"
 

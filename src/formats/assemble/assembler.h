@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/assemble.h"
+#include "formats/assemble/assemble.h"
 
 namespace hearth {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "formats/assemble.h"
+#include "formats/assemble/assemble.h"
 #include "formats/describe.h"
 #include "formats/families.h"
 #include "formats/families/unread.h"
@@ -17,8 +17,8 @@
 #include "formats/narrow.h"
 #include "formats/rope_scaling.h"
 #include "formats/sampling_defaults.h"
-#include "formats/tensor_names.h"
-#include "formats/tensor_set.h"
+#include "formats/tensors/tensor_names.h"
+#include "formats/tensors/tensor_set.h"
 
 namespace hearth {
 namespace {

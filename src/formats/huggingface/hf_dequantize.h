@@ -9,7 +9,7 @@
 #pragma once
 
 #include "formats/huggingface/hf_quantization.h"
-#include "formats/tensor_set.h"
+#include "formats/tensors/tensor_set.h"
 #include "model/weights.h"
 
 namespace hearth {

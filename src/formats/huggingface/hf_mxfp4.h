@@ -8,7 +8,7 @@
 // kernels read.
 #pragma once
 
-#include "formats/tensor_set.h"
+#include "formats/tensors/tensor_set.h"
 #include "hearth/result.h"
 #include "model/weights.h"
 

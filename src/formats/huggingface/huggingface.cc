@@ -9,12 +9,12 @@
 
 #include "base/file.h"
 #include "formats/describe.h"
-#include "formats/file_kind.h"
 #include "formats/huggingface/hf_dequantize.h"
 #include "formats/huggingface/hf_mxfp4.h"
 #include "formats/huggingface/huggingface_kind.h"
 #include "formats/huggingface/python_json.h"
 #include "formats/huggingface/safetensors.h"
+#include "formats/locate/file_kind.h"
 #include "formats/sampling_defaults.h"
 
 namespace hearth {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "formats/assemble.h"
+#include "formats/assemble/assemble.h"
 #include "formats/families.h"
 #include "formats/huggingface/hf_quantization.h"
 #include "hearth/result.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "formats/tensor_set.h"
+#include "formats/tensors/tensor_set.h"
 #include "hearth/result.h"
 
 namespace hearth {

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <utility>
 
-#include "formats/assemble.h"
+#include "formats/assemble/assemble.h"
 #include "formats/describe.h"
-#include "formats/tensor_names.h"
-#include "formats/tensor_set.h"
+#include "formats/tensors/tensor_names.h"
+#include "formats/tensors/tensor_set.h"
 
 namespace hearth {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "formats/tensor_set.h"
+#include "formats/tensors/tensor_set.h"
 #include "testing/tiny_model.h"
 
 namespace hearth {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "cache/state_layout.h"
+#include "cache/states/state_layout.h"
 #include "store/format/block_image.h"
 
 namespace hearth {

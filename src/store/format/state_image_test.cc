@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cache/state_layout.h"
+#include "cache/states/state_layout.h"
 #include "store/format/block_image.h"
 #include "store/format/format_page_testing.h"
 #include "store/tests/store_testing.h"

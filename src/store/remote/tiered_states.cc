@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "cache/state_layout.h"
+#include "cache/states/state_layout.h"
 #include "store/format/block_pieces.h"
 #include "store/format/match_end.h"
 #include "store/format/state_image.h"

@@ -7,7 +7,7 @@
 #include <map>
 #include <random>
 
-#include "cache/state_layout.h"
+#include "cache/states/state_layout.h"
 #include "store/admin/store_admin.h"
 #include "store/directory/layout.h"
 #include "store/format/state_image.h"

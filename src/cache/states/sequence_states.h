@@ -14,8 +14,8 @@
 
 #include "cache/kv_spec.h"
 #include "cache/pool/block_pool.h"
-#include "cache/state_layout.h"
-#include "cache/state_slab.h"
+#include "cache/states/state_layout.h"
+#include "cache/states/state_slab.h"
 #include "hearth/result.h"
 #include "model/state_port.h"
 

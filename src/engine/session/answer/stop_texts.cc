@@ -1,4 +1,4 @@
-#include "engine/session/stop_texts.h"
+#include "engine/session/answer/stop_texts.h"
 
 #include <algorithm>
 #include <utility>

@@ -13,7 +13,7 @@
 
 #include "base/hash.h"
 #include "base/mutex.h"
-#include "cache/state_slab.h"
+#include "cache/states/state_slab.h"
 
 namespace hearth {
 

@@ -1,4 +1,4 @@
-#include "engine/session/emitter.h"
+#include "engine/session/answer/emitter.h"
 
 #include <algorithm>
 #include <cmath>

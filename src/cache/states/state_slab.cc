@@ -1,4 +1,4 @@
-#include "cache/state_slab.h"
+#include "cache/states/state_slab.h"
 
 #include <cstring>
 #include <utility>

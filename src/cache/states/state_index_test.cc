@@ -1,6 +1,6 @@
 // What sequences keep of states: found by what stands before, counted by the
 // pool, given up when memory is wanted.
-#include "cache/state_index.h"
+#include "cache/states/state_index.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "cache/block_chain.h"
 #include "cache/kv_layout.h"
 #include "cache/kv_sequence.h"
-#include "cache/sequence_states.h"
+#include "cache/states/sequence_states.h"
 
 namespace hearth {
 namespace {

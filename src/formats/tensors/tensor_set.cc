@@ -1,4 +1,4 @@
-#include "formats/tensor_set.h"
+#include "formats/tensors/tensor_set.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "formats/model_folder.h"
+#include "formats/locate/model_folder.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "formats/tensor_names.h"
+#include "formats/tensors/tensor_names.h"
 
 namespace hearth {
 namespace {

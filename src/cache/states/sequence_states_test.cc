@@ -1,4 +1,4 @@
-#include "cache/sequence_states.h"
+#include "cache/states/sequence_states.h"
 
 #include <gtest/gtest.h>
 

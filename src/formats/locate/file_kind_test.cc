@@ -1,4 +1,4 @@
-#include "formats/file_kind.h"
+#include "formats/locate/file_kind.h"
 
 #include <gtest/gtest.h>
 

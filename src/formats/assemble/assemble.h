@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "formats/tensor_names.h"
-#include "formats/tensor_set.h"
+#include "formats/tensors/tensor_names.h"
+#include "formats/tensors/tensor_set.h"
 #include "hearth/result.h"
 #include "model/config.h"
 #include "model/weights.h"

@@ -11,7 +11,7 @@
 
 #include "base/stopwatch.h"
 #include "engine/sampling/sampler.h"
-#include "engine/session/stop_texts.h"
+#include "engine/session/answer/stop_texts.h"
 #include "hearth/engine.h"
 #include "text/tokenizer.h"
 

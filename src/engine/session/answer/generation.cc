@@ -1,4 +1,4 @@
-#include "engine/session/generation.h"
+#include "engine/session/answer/generation.h"
 
 #include <utility>
 

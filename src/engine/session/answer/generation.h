@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "engine/session/emitter.h"
+#include "engine/session/answer/emitter.h"
 #include "engine/session/session_core.h"
 #include "hearth/engine.h"
 

@@ -1,4 +1,4 @@
-#include "cache/state_index.h"
+#include "cache/states/state_index.h"
 
 #include <algorithm>
 

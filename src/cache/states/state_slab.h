@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 #include "cache/pool/block_pool.h"
-#include "cache/state_layout.h"
+#include "cache/states/state_layout.h"
 #include "hearth/result.h"
 #include "model/cpu/aligned_buffer.h"
 
