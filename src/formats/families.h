@@ -115,7 +115,6 @@ struct Family {
   // GGUF: gate and up are apart there, whatever the other file has.
   bool gguf_splits_gate_up = false;
   // GGUF: what ModelConfig multiplies by is in the weights already.
-  // GGUF: what ModelConfig multiplies by is in the weights already.
   bool gguf_folded_scales = false;
 
   // GGUF: how delta nets are laid out.

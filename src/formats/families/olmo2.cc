@@ -15,10 +15,7 @@ Result<void> FinishGguf(const GgufInput& in) {
   ModelConfig& c = in.config;
   HEARTH_TRY(GgufWindows(in, kOlmoWindowPeriod, 0));
   if (c.layer_kinds.empty()) return {};
-  c.local_rope.rotary_dim = c.rope.rotary_dim;
-  c.local_rope.interleaved = c.rope.interleaved;
-  c.local_rope.scaling.base = c.rope.scaling.base;
-  HEARTH_TRY(BuildRope(c.local_rope, in.file.label()));
+  HEARTH_TRY(GgufLocalRope(in, c.rope.rotary_dim, c.rope.scaling.base));
   UseLocalRopeInWindows(c);
   return {};
 }

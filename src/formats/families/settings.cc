@@ -9,20 +9,10 @@
 #include "formats/describe.h"
 #include "formats/huggingface/hf_rope.h"
 #include "formats/narrow.h"
+#include "formats/rope_scaling.h"
 
 namespace hearth {
 namespace {
-
-Result<int> ToSize(Result<std::int64_t> value, const std::string& label,
-                   const std::string& key) {
-  if (!value.ok()) return value.error();
-  if (*value < 0 || *value > INT32_MAX) {
-    return {Code::kCorrupt, label + ": " + Quoted(key) +
-                                " has the impossible value " +
-                                std::to_string(*value)};
-  }
-  return static_cast<int>(*value);
-}
 
 Result<float> ToScale(Result<double> value, const std::string& label,
                       const std::string& key) {
@@ -53,16 +43,18 @@ Error UnsupportedSetting(const std::string& label, const std::string& what) {
 }
 
 Result<int> HfSize(const HfInput& in, const char* key) {
-  return ToSize(JsonInt(in.json, key, in.label), in.label, key);
+  return NarrowToSize(JsonInt(in.json, key, in.label), in.label,
+                      "member " + Quoted(key));
 }
 
 Result<int> HfSize(const HfInput& in, const char* key, int fallback) {
-  return ToSize(JsonInt(in.json, key, in.label, fallback), in.label, key);
+  return NarrowToSize(JsonInt(in.json, key, in.label, fallback), in.label,
+                      "member " + Quoted(key));
 }
 
 Result<int> GgufSize(const GgufInput& in, const char* key, int fallback) {
-  return ToSize(in.file.Int(in.Key(key), fallback), in.file.label(),
-                in.Key(key));
+  return NarrowToSize(in.file.Int(in.Key(key), fallback), in.file.label(),
+                      "key " + Quoted(in.Key(key)));
 }
 
 Result<std::vector<int>> GgufPerLayer(const GgufInput& in, const char* key,
@@ -229,6 +221,14 @@ Result<void> HfRopesByKind(const HfInput& in, double base, double local_base) {
                 JsonNumber(in.json, "rope_local_base_freq", in.label,
                            local_base != 0 ? local_base : c.rope.scaling.base));
   return ReadHfRope(in.json, nullptr, local_theta, c.local_rope, in.label);
+}
+
+Result<void> GgufLocalRope(const GgufInput& in, int rotary_dim, double base) {
+  RopeConfig& rope = in.config.local_rope;
+  rope.rotary_dim = rotary_dim;
+  rope.interleaved = in.config.rope.interleaved;
+  rope.scaling.base = base;
+  return BuildRope(rope, in.file.label());
 }
 
 void UseLocalRopeInWindows(ModelConfig& config) {

@@ -70,6 +70,8 @@ Result<void> HfOnlyExperts(const HfInput& in);
 // the file has none; local_base 0: the main one's.
 Result<void> HfRopesByKind(const HfInput& in, double base,
                            double local_base = 0);
+// The local rotation of GGUF, which has no scaling: the main one's pairs.
+Result<void> GgufLocalRope(const GgufInput& in, int rotary_dim, double base);
 // Layers with a window turn by the local frequencies.
 void UseLocalRopeInWindows(ModelConfig& config);
 

@@ -13,9 +13,9 @@
 #include "formats/families/unread.h"
 #include "formats/gguf/gguf.h"
 #include "formats/gguf/gguf_kind.h"
+#include "formats/gguf/gguf_rope.h"
 #include "formats/gguf/gguf_split.h"
 #include "formats/narrow.h"
-#include "formats/rope_scaling.h"
 #include "formats/sampling_defaults.h"
 #include "formats/tensors/tensor_names.h"
 #include "formats/tensors/tensor_set.h"
@@ -44,24 +44,21 @@ class GgufModelReader {
     return {Code::kUnsupported, label_ + ": " + what};
   }
 
-  // A size that must fit an int; its range is CheckConfig's business.
   Result<int> Size(const char* name) const {
     return ToInt(name, file_.Int(Key(name)));
   }
   Result<int> Size(const char* name, int fallback) const {
     return ToInt(name, file_.Int(Key(name), fallback));
   }
-  Result<int> ToInt(const char* name, Result<std::int64_t> value) const;
+  Result<int> ToInt(const char* name, Result<std::int64_t> value) const {
+    return NarrowToSize(value, label_, "key " + Quoted(Key(name)));
+  }
 
   Result<const Family*> FindFamily();
   Result<void> AddTensors();
   Result<void> ReadShapes();
   Result<int> SizeOfLayers(const char* key, std::optional<int> fallback) const;
   Result<void> RefuseOtherArithmetic(const Family& family) const;
-  Result<void> ReadRope(const Family& family);
-  Result<std::vector<float>> RopeFactors(const std::string& name);
-  Result<void> ReadLongrope(double attention_factor);
-  Result<void> ReadYarn(double attention_factor);
   Result<void> ReadTokenIds(LoadedModel& model) const;
 
   const GgufFile& file_;
@@ -72,16 +69,6 @@ class GgufModelReader {
   std::string prefix_;
   ModelConfig config_;
 };
-
-Result<int> GgufModelReader::ToInt(const char* name,
-                                   Result<std::int64_t> value) const {
-  if (!value.ok()) return value.error();
-  if (*value < 0 || *value > INT32_MAX) {
-    return Corrupt("key " + Quoted(Key(name)) + " has the impossible value " +
-                   std::to_string(*value));
-  }
-  return static_cast<int>(*value);
-}
 
 Result<const Family*> GgufModelReader::FindFamily() {
   HEARTH_ASSIGN(const std::string_view architecture,
@@ -232,110 +219,6 @@ Result<void> GgufModelReader::RefuseOtherArithmetic(
   return {};
 }
 
-Result<void> GgufModelReader::ReadRope(const Family& family) {
-  RopeConfig& rope = config_.rope;
-  RopeScaling& s = rope.scaling;
-  HEARTH_ASSIGN(rope.rotary_dim,
-                Size("rope.dimension_count", config_.head_dim));
-  if (rope.rotary_dim == 0) {
-    return Corrupt("key " + Quoted(Key("rope.dimension_count")) +
-                   " is 0, but models of this architecture rotate their heads");
-  }
-  rope.interleaved = family.gguf_interleaved;
-  HEARTH_ASSIGN(s.base, file_.Float(Key("rope.freq_base"), 10000));
-
-  // A factor without a type is linear; the older key says so in its name.
-  HEARTH_ASSIGN(const double old_factor,
-                file_.Float(Key("rope.scale_linear"), 1));
-  HEARTH_ASSIGN(s.factor, file_.Float(Key("rope.scaling.factor"), old_factor));
-  HEARTH_ASSIGN(s.original_context,
-                file_.Float(Key("rope.scaling.original_context_length"),
-                            static_cast<double>(config_.context_length)));
-  HEARTH_ASSIGN(const double attention_factor,
-                file_.Float(Key("rope.scaling.attn_factor"), 1));
-  HEARTH_ASSIGN(const std::string_view type,
-                file_.Text(Key("rope.scaling.type"), "linear"));
-  const std::string long_name = WeightName(kGgufNames, Role::kRopeLong);
-  if (tensors_.Has(long_name)) {
-    // Whatever the type is called: files say longrope, su, or nothing.
-    HEARTH_TRY(ReadLongrope(attention_factor));
-  } else if (type == "yarn") {
-    HEARTH_TRY(ReadYarn(attention_factor));
-  } else if (type == "linear") {
-    // 0 is written for "not scaled".
-    if (s.factor != 0 && s.factor != 1) s.kind = RopeScalingKind::kLinear;
-  } else if (type != "none") {
-    return Unsupported("rope scaling type " + Quoted(type) +
-                       " is not supported; supported are none, linear, yarn, "
-                       "longrope with its tensors, and rope_freqs.weight "
-                       "(llama3)");
-  }
-  if (attention_factor != 1 && s.attention_factor == 0) {
-    return Unsupported("key " + Quoted(Key("rope.scaling.attn_factor")) +
-                       " is not supported with this scaling");
-  }
-  const std::string factors = WeightName(kGgufNames, Role::kRopeFactors);
-  if (tensors_.Has(factors)) {
-    if (s.kind != RopeScalingKind::kNone) {
-      return Unsupported("tensor " + Quoted(factors) +
-                         " together with another rope scaling is not "
-                         "supported");
-    }
-    s.kind = RopeScalingKind::kFactors;
-    HEARTH_ASSIGN(s.factors, RopeFactors(factors));
-    UseProportional(s);
-  }
-  return BuildRope(rope, label_);
-}
-
-Result<std::vector<float>> GgufModelReader::RopeFactors(
-    const std::string& name) {
-  const std::uint64_t shape[] = {
-      static_cast<std::uint64_t>(config_.rope.rotary_dim / 2)};
-  return tensors_.Floats(name, shape);
-}
-
-// The lists are tensors; what multiplies cos and sin is a key.
-Result<void> GgufModelReader::ReadLongrope(double attention_factor) {
-  RopeScaling& s = config_.rope.scaling;
-  s.kind = RopeScalingKind::kLongrope;
-  s.attention_factor = attention_factor;
-  HEARTH_ASSIGN(s.long_factors,
-                RopeFactors(WeightName(kGgufNames, Role::kRopeLong)));
-  HEARTH_ASSIGN(s.factors,
-                RopeFactors(WeightName(kGgufNames, Role::kRopeShort)));
-  return {};
-}
-
-// rope.scaling.attn_factor multiplies yarn's own factor.
-Result<void> GgufModelReader::ReadYarn(double attention_factor) {
-  RopeScaling& s = config_.rope.scaling;
-  s.kind = RopeScalingKind::kYarn;
-  HEARTH_ASSIGN(s.beta_fast,
-                file_.Float(Key("rope.scaling.yarn_beta_fast"), 32));
-  HEARTH_ASSIGN(s.beta_slow,
-                file_.Float(Key("rope.scaling.yarn_beta_slow"), 1));
-  s.attention_factor = attention_factor * YarnAttentionFactor(s.factor);
-  constexpr char kLogMultiplier[] = "rope.scaling.yarn_log_multiplier";
-  HEARTH_ASSIGN(const double log_multiplier,
-                file_.Float(Key(kLogMultiplier), 0));
-  const auto& read = family_->gguf_keys;
-  const bool reads_it =
-      std::find(read.begin(), read.end(), kLogMultiplier) != read.end();
-  if (reads_it && log_multiplier != 0) {
-    s.attention_factor /= YarnAttentionFactor(s.factor, log_multiplier);
-  }
-  HEARTH_ASSIGN(const double extension,
-                file_.Float(Key("rope.scaling.yarn_ext_factor"), 1));
-  if ((log_multiplier != 0 && !reads_it) ||
-      (extension != 1 && extension != -1)) {
-    return Unsupported(
-        "yarn with yarn_log_multiplier or yarn_ext_factor is "
-        "not supported");
-  }
-  return {};
-}
-
 Result<void> GgufModelReader::ReadTokenIds(LoadedModel& model) const {
   // Ids outside the vocabulary (some files write -1 for "none") end nothing.
   const auto in_vocabulary = [&](std::int64_t id) {
@@ -370,10 +253,9 @@ Result<LoadedModel> GgufModelReader::Run() {
   config_.attention_scale = NarrowToFloat(scale);
   WeightPlan plan;
   if (family->describe != nullptr) family->describe(config_, plan);
-  if (!config_.learned_positions) HEARTH_TRY(ReadRope(*family));
-  if (family->finish_gguf != nullptr) {
-    HEARTH_TRY(family->finish_gguf({file_, tensors_, prefix_, config_, plan}));
-  }
+  const GgufInput in{file_, tensors_, prefix_, config_, plan};
+  if (!config_.learned_positions) HEARTH_TRY(ReadGgufRope(in, *family));
+  if (family->finish_gguf != nullptr) HEARTH_TRY(family->finish_gguf(in));
   HEARTH_TRY(CheckConfig(config_, label_));
 
   LoadedModel model;

@@ -14,25 +14,15 @@ Error Unsupported(const std::string& label, const std::string& what) {
   return {Code::kUnsupported, label + ": " + what};
 }
 
-// A size that must fit an int; its range is CheckConfig's business.
-Result<int> ToSize(Result<std::int64_t> value, const char* key,
-                   const std::string& label) {
-  if (!value.ok()) return value.error();
-  if (*value < 0 || *value > INT32_MAX) {
-    return {Code::kCorrupt, label + ": member \"" + key +
-                                "\" has the impossible value " +
-                                std::to_string(*value)};
-  }
-  return static_cast<int>(*value);
-}
-
 Result<int> Size(const Json& json, const char* key, const std::string& label) {
-  return ToSize(JsonInt(json, key, label), key, label);
+  return NarrowToSize(JsonInt(json, key, label), label,
+                      "member " + Quoted(key));
 }
 
 Result<int> Size(const Json& json, const char* key, const std::string& label,
                  int fallback) {
-  return ToSize(JsonInt(json, key, label, fallback), key, label);
+  return NarrowToSize(JsonInt(json, key, label, fallback), label,
+                      "member " + Quoted(key));
 }
 
 Result<const Family*> FindFamily(const Json& json, const std::string& label) {

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "formats/describe.h"
+#include "formats/narrow.h"
 #include "formats/tinygpt/tinygpt.h"
 
 namespace hearth {
@@ -25,7 +26,9 @@ class HeaderReader {
     return {Code::kUnsupported, label_ + ": " + what};
   }
 
-  Result<int> ToInt(Result<std::int64_t> value, const char* key) const;
+  Result<int> ToInt(Result<std::int64_t> value, const char* key) const {
+    return NarrowToSize(value, label_, "member " + Quoted(key));
+  }
   Result<void> ReadConfig(const Json& config);
   Result<void> RefuseOtherArithmetic(const Json& config) const;
   Result<void> ReadLayout(const Json& root);
@@ -36,16 +39,6 @@ class HeaderReader {
   const std::string label_;
   TinygptHeader header_;
 };
-
-Result<int> HeaderReader::ToInt(Result<std::int64_t> value,
-                                const char* key) const {
-  if (!value.ok()) return value.error();
-  if (*value < 0 || *value > INT32_MAX) {
-    return Corrupt("member \"" + std::string(key) +
-                   "\" has the impossible value " + std::to_string(*value));
-  }
-  return static_cast<int>(*value);
-}
 
 Result<void> HeaderReader::ReadConfig(const Json& config) {
   HEARTH_TRY(RefuseOtherArithmetic(config));

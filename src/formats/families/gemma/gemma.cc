@@ -13,6 +13,17 @@ void DescribeGemma(ModelConfig& config, WeightPlan&) {
       static_cast<float>(std::sqrt(static_cast<double>(config.d_model)));
 }
 
+void DescribeGemmaWithHeadNorms(ModelConfig& config, WeightPlan& plan) {
+  DescribeGemma(config, plan);
+  config.qk_norm = QkNorm::kPerHead;
+}
+
+Result<void> GemmaLocalRopeGguf(const GgufInput& in, int rotary_dim) {
+  HEARTH_ASSIGN(const double base,
+                in.file.Float(in.Key("rope.freq_base_swa"), kGemmaLocalBase));
+  return GgufLocalRope(in, rotary_dim, base);
+}
+
 Result<void> FinishGemmaHf(const HfInput& in, double attention_cap,
                            double logit_cap) {
   ModelConfig& c = in.config;

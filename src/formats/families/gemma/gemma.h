@@ -1,4 +1,4 @@
-// What Gemma 2 and 3 share.
+// What Gemma 2, 3 and 4 share.
 #pragma once
 
 #include "formats/families.h"
@@ -24,6 +24,18 @@ Result<void> FinishGemmaHf(const HfInput& in, double attention_cap,
 // head size.
 Result<void> FinishGemmaGguf(const GgufInput& in, int n_layers_27b,
                              double attention_cap, double logit_cap);
+
+// Gemma 3 and 4: every sixth layer sees all, those between have a window and
+// turn by frequencies of a base of their own.
+inline constexpr int kGemmaPeriod = 6;
+inline constexpr double kGemmaBase = 1e6;
+inline constexpr double kGemmaLocalBase = 1e4;
+inline bool GemmaHasWindow(int layer) {
+  return (layer + 1) % kGemmaPeriod != 0;
+}
+// DescribeGemma, and norms of query and key heads.
+void DescribeGemmaWithHeadNorms(ModelConfig& config, WeightPlan& plan);
+Result<void> GemmaLocalRopeGguf(const GgufInput& in, int rotary_dim);
 
 // The members of config.json that FinishGemmaHf reads.
 void WriteGemmaHf(const ModelConfig& config, Json& json);

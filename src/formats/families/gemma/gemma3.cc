@@ -3,45 +3,31 @@
 #include "formats/families/all.h"
 #include "formats/families/gemma/gemma.h"
 #include "formats/families/settings.h"
-#include "formats/rope_scaling.h"
 
 namespace hearth {
 namespace {
 
-constexpr int kPeriod = 6;
 constexpr int kLayers27b = 62;
 constexpr int kWindow = 4096;
-constexpr double kBase = 1e6;
-constexpr double kLocalBase = 1e4;
 
 constexpr std::string_view kGgufKeys[] = {"attention.sliding_window",
                                           "attn_logit_softcapping",
                                           "final_logit_softcapping"};
 
-void Describe(ModelConfig& config, WeightPlan& plan) {
-  DescribeGemma(config, plan);
-  config.qk_norm = QkNorm::kPerHead;
-}
-
 Result<void> FinishGguf(const GgufInput& in) {
-  ModelConfig& c = in.config;
   HEARTH_TRY(FinishGemmaGguf(in, kLayers27b, 0, 0));
-  HEARTH_TRY(GgufWindows(in, kPeriod, 0));
-  c.local_rope.rotary_dim = c.rope.rotary_dim;
-  c.local_rope.interleaved = c.rope.interleaved;
-  HEARTH_ASSIGN(c.local_rope.scaling.base,
-                in.file.Float(in.Key("rope.freq_base_swa"), kLocalBase));
-  HEARTH_TRY(BuildRope(c.local_rope, in.file.label()));
-  UseLocalRopeInWindows(c);
+  HEARTH_TRY(GgufWindows(in, kGemmaPeriod, 0));
+  HEARTH_TRY(GemmaLocalRopeGguf(in, in.config.rope.rotary_dim));
+  UseLocalRopeInWindows(in.config);
   return {};
 }
 
 Result<void> FinishHf(const HfInput& in) {
   HEARTH_TRY(FinishGemmaHf(in, 0, 0));
-  HEARTH_TRY(HfRopesByKind(in, kBase, kLocalBase));
+  HEARTH_TRY(HfRopesByKind(in, kGemmaBase, kGemmaLocalBase));
   HEARTH_ASSIGN(const int window, HfSize(in, "sliding_window", kWindow));
   HEARTH_ASSIGN(const int old_period,
-                HfSize(in, "_sliding_window_pattern", kPeriod));
+                HfSize(in, "_sliding_window_pattern", kGemmaPeriod));
   HEARTH_ASSIGN(const int period,
                 HfSize(in, "sliding_window_pattern", old_period));
   if (period < 1) {
@@ -67,8 +53,8 @@ constinit const Family kGemma3Family = {
     .hf_head_dim = 256,
     .hf_rope_per_layer = true,
     .gguf_keys = kGgufKeys,
-    .gguf_window_period = kPeriod,
-    .describe = Describe,
+    .gguf_window_period = kGemmaPeriod,
+    .describe = DescribeGemmaWithHeadNorms,
     .finish_gguf = FinishGguf,
     .finish_hf = FinishHf,
     .write_hf = WriteGemmaHf,

@@ -13,11 +13,8 @@
 namespace hearth {
 namespace {
 
-constexpr int kPeriod = 6;
 constexpr int kWindow = 512;
 constexpr int kFullHeadDim = 512;
-constexpr double kBase = 1e6;
-constexpr double kLocalBase = 1e4;
 
 constexpr NameScheme kGgufNames4 =
     WithNames(kGgufNames, {{Role::kCrossQ, "blk.{}.attn_q"},
@@ -62,8 +59,7 @@ constexpr std::string_view kGgufKeys[] = {
     "final_logit_softcapping",  "expert_count"};
 
 void Describe(ModelConfig& config, WeightPlan& plan) {
-  DescribeGemma(config, plan);
-  config.qk_norm = QkNorm::kPerHead;
+  DescribeGemmaWithHeadNorms(config, plan);
   config.value_norm = true;
   config.router = RouterKind::kSoftmaxOfChosen;
   plan.layer_scale = true;
@@ -132,7 +128,7 @@ Result<void> ReadGgufLayers(const GgufInput& in) {
   HEARTH_ASSIGN(c.head_dim,
                 GgufSize(in, "attention.key_length_swa", c.head_dim));
   HEARTH_ASSIGN(shapes.n_shared, GgufSize(in, "attention.shared_kv_layers", 0));
-  HEARTH_TRY(GgufWindows(in, kPeriod, 0));
+  HEARTH_TRY(GgufWindows(in, kGemmaPeriod, 0));
   HEARTH_ASSIGN(const std::vector<int> kv_heads,
                 GgufPerLayer(in, "attention.head_count_kv", c.n_kv_heads));
   HEARTH_ASSIGN(const std::vector<int> widths,
@@ -155,11 +151,9 @@ Result<void> FinishGguf(const GgufInput& in) {
   ModelConfig& c = in.config;
   c.attention_scale = 1;
   HEARTH_TRY(ReadGgufLayers(in));
-  HEARTH_ASSIGN(c.local_rope.rotary_dim,
+  HEARTH_ASSIGN(const int rotary_dim,
                 GgufSize(in, "rope.dimension_count_swa", c.head_dim));
-  HEARTH_ASSIGN(c.local_rope.scaling.base,
-                in.file.Float(in.Key("rope.freq_base_swa"), kLocalBase));
-  HEARTH_TRY(BuildRope(c.local_rope, in.file.label()));
+  HEARTH_TRY(GemmaLocalRopeGguf(in, rotary_dim));
   HEARTH_ASSIGN(const double cap,
                 in.file.Float(in.Key("final_logit_softcapping"), 0));
   c.logit_softcap = static_cast<float>(cap);
@@ -261,12 +255,12 @@ Result<void> ReadHfRopes(const HfInput& in) {
     full = JsonFind(*parameters, "full_attention");
     sliding = JsonFind(*parameters, "sliding_attention");
   }
-  HEARTH_TRY(ReadHfRope(in.json, full, kBase, c.rope, in.label));
+  HEARTH_TRY(ReadHfRope(in.json, full, kGemmaBase, c.rope, in.label));
   if (c.rope.scaling.kind == RopeScalingKind::kNone) {
     c.rope.scaling.kind = RopeScalingKind::kProportional;
     HEARTH_TRY(BuildRope(c.rope, in.label));
   }
-  return ReadHfRope(in.json, sliding, kLocalBase, c.local_rope, in.label);
+  return ReadHfRope(in.json, sliding, kGemmaLocalBase, c.local_rope, in.label);
 }
 
 Result<void> FinishHf(const HfInput& in) {
@@ -285,8 +279,7 @@ Result<void> FinishHf(const HfInput& in) {
   HEARTH_ASSIGN(c.d_layer_input, HfSize(in, kInput, no_input ? 0 : 256));
   HEARTH_ASSIGN(const int window, HfSize(in, "sliding_window", kWindow));
   // Whatever the list says, the last layer has no window.
-  HEARTH_TRY(HfWindows(in, window,
-                       [](int layer) { return (layer + 1) % kPeriod != 0; }));
+  HEARTH_TRY(HfWindows(in, window, GemmaHasWindow));
   if (!c.layer_kinds.empty()) c.layer_kinds.back().window = 0;
   HEARTH_TRY(ReadHfLayers(in));
   HEARTH_TRY(ReadHfRopes(in));
@@ -346,7 +339,7 @@ constinit const Family kGemma4Family = {
     .hf_head_dim = 256,
     .hf_rope_per_layer = true,
     .gguf_keys = kGgufKeys,
-    .gguf_window_period = kPeriod,
+    .gguf_window_period = kGemmaPeriod,
     .gguf_window_list = true,
     .describe = Describe,
     .finish_gguf = FinishGguf,
