@@ -15,36 +15,10 @@
 #include "kernels/numerics.h"
 #include "model/kv_port.h"
 #include "model/layer_plan.h"
+#include "model/step_rows.h"
 #include "model/weights.h"
 
 namespace hearth {
-
-// A handle of a matrix [n][width] of floats on the device, one row for each row
-// of the batch. Valid until the next Reserve.
-struct Rows {
-  int slot = -1;
-  int n = 0;
-  std::int64_t width = 0;
-};
-
-// The matrices of one step.
-struct StepRows {
-  Rows x;         // [d_model], the residual stream
-  Rows normed;    // [d_model], what a sublayer reads
-  Rows delta;     // [d_model], what a sublayer adds
-  Rows qkv;       // queries, keys, values of one layer
-  Rows sink_q;    // its queries as the sink tokens meet them
-  Rows gate;      // its heads' gates, before the sigmoid
-  Rows attended;  // its heads' results
-  // [n_layers * d_layer_input], each layer's own input; width 0 without.
-  Rows layer_input;
-
-  // Keeps the first n rows of each.
-  void Narrow(int n) {
-    x.n = normed.n = delta.n = qkv.n = sink_q.n = gate.n = attended.n = n;
-    layer_input.n = n;
-  }
-};
 
 // The rows of one sequence.
 struct PartRows {

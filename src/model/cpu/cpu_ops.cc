@@ -17,6 +17,7 @@
 #include "model/cpu/projection.h"
 #include "model/cpu/rotation.h"
 #include "model/cpu/weight_shapes.h"
+#include "model/embed_token.h"
 
 namespace hearth {
 namespace {
@@ -28,6 +29,10 @@ std::size_t Size(std::int64_t a, std::int64_t b) {
   return static_cast<std::size_t>(a) * static_cast<std::size_t>(b);
 }
 
+bool Convolves(const LayerPlan& layer) {
+  return layer.mixer == Mixer::kShortConv;
+}
+
 class CpuOps final : public Ops {
  public:
   CpuOps(const LoadedModel& model, ThreadPool& pool)
@@ -36,6 +41,7 @@ class CpuOps final : public Ops {
         pool_(pool),
         kernels_(ActiveKernels()),
         layers_(PlanLayers(model)),
+        convolves_(std::any_of(layers_.begin(), layers_.end(), Convolves)),
         shapes_(DistinctShapes(model.weights)),
         linears_(pool),
         projection_(model.config, linears_, pool),
@@ -51,31 +57,13 @@ class CpuOps final : public Ops {
 
   Result<StepRows> Reserve(const StepBatch& batch) override {
     const int n = batch.n_rows();
-    std::int64_t q_dim = 0, qkv_dim = 0;
-    bool sinks = false, convolves = false;
-    for (const LayerPlan& layer : layers_) {
-      q_dim = std::max(q_dim, layer.q_dim());
-      qkv_dim = std::max(qkv_dim, layer.qkv_dim());
-      sinks = sinks || layer.sight.sink_tokens > 0;
-      convolves = convolves || layer.mixer == Mixer::kShortConv;
+    StepRows rows = PlanRows(config_, layers_, n);
+    for (const Rows* matrix : rows.All()) {
+      HEARTH_TRY(BufferOf(*matrix).ReserveFloats(Size(n, matrix->width)));
     }
-    StepRows rows;
-    auto make = [&, slot = 0](std::int64_t width,
-                              Rows& made) mutable -> Result<void> {
-      made = {slot++, n, width};
-      return BufferOf(made).ReserveFloats(Size(n, width));
-    };
-    HEARTH_TRY(make(config_.d_model, rows.x));
-    HEARTH_TRY(make(config_.d_model, rows.normed));
-    HEARTH_TRY(make(config_.d_model, rows.delta));
-    HEARTH_TRY(make(qkv_dim, rows.qkv));
-    HEARTH_TRY(make(sinks ? q_dim : 0, rows.sink_q));
-    HEARTH_TRY(make(config_.attention_gate ? q_dim : 0, rows.gate));
-    HEARTH_TRY(make(q_dim, rows.attended));
-    HEARTH_TRY(make(layer_input_.width(), rows.layer_input));
     HEARTH_TRY(projection_.Reserve(layers_, n));
     HEARTH_TRY(layer_input_.Reserve(n));
-    if (convolves) HEARTH_TRY(short_conv_.Reserve(n));
+    if (convolves_) HEARTH_TRY(short_conv_.Reserve(n));
     HEARTH_TRY(delta_net_.Reserve(n));
     HEARTH_TRY(mamba2_.Reserve(n));
     HEARTH_TRY(linears_.Reserve(shapes_, n));
@@ -93,20 +81,10 @@ class CpuOps final : public Ops {
   }
 
   void Embed(Rows x, Rows layer_input) override {
-    const std::int64_t d = config_.d_model;
     for (int t = 0; t < x.n; ++t) {
       const auto i = static_cast<std::size_t>(t);
-      float* row = Data(x) + t * d;
-      kernels_.dequantize_row(model_.weights.token_embedding, batch_->tokens[i],
-                              row);
-      if (config_.embedding_scale != 1.0f) {
-        for (std::int64_t k = 0; k < d; ++k) row[k] *= config_.embedding_scale;
-      }
-      if (config_.learned_positions) {
-        const std::int64_t position = batch_->positions[i];
-        kernels_.add(model_.weights.position_embedding.data() + position * d, d,
-                     row);
-      }
+      EmbedToken(model_, kernels_, batch_->tokens[i], batch_->positions[i],
+                 Data(x) + t * x.width);
     }
     if (layer_input.width > 0) {
       layer_input_.Make(batch_->tokens, Data(x), Data(layer_input));
@@ -340,6 +318,7 @@ class CpuOps final : public Ops {
   ThreadPool& pool_;
   const Kernels& kernels_;
   std::vector<LayerPlan> layers_;
+  const bool convolves_;
   std::vector<WeightMatrix> shapes_;
   LinearRunner linears_;
   Projection projection_;
@@ -354,7 +333,7 @@ class CpuOps final : public Ops {
   // Of the step.
   const StepBatch* batch_ = nullptr;
   std::vector<AttentionPart> parts_;
-  std::array<AlignedBuffer, 8> buffers_;  // by Rows::slot
+  std::array<AlignedBuffer, StepRows::kCount> buffers_;  // by Rows::slot
   AlignedBuffer gathered_logits_;
   std::atomic<int> first_non_finite_ = -1;
 };

@@ -14,6 +14,7 @@
 #include "model/cuda/device_mlp.h"
 #include "model/cuda/device_weights.h"
 #include "model/cuda/step_data.h"
+#include "model/embed_token.h"
 
 namespace hearth {
 namespace {
@@ -42,7 +43,7 @@ class CudaOps final : public Ops {
         device_(*device_owner_),
         weights_(std::move(weights)),
         layers_(PlanLayers(model)),
-        kv_(KvMemory::Make(device_owner_, kv_bytes)),
+        kv_(DeviceKvMemory::Make(device_owner_, kv_bytes)),
         step_(config_, layers_, device_, *kv_),
         linears_(weights_, device_),
         attention_(config_, weights_, step_, device_),
@@ -58,33 +59,17 @@ class CudaOps final : public Ops {
 
   Result<StepRows> Reserve(const StepBatch& batch) override {
     const int n = batch.n_rows();
-    std::int64_t q_dim = 0, qkv_dim = 0, n_in = config_.d_model;
-    bool sinks = false;
-    for (const LayerPlan& layer : layers_) {
-      q_dim = std::max(q_dim, layer.q_dim());
-      qkv_dim = std::max(qkv_dim, layer.qkv_dim());
-      sinks = sinks || layer.sight.sink_tokens > 0;
+    StepRows rows = PlanRows(config_, layers_, n);
+    for (const Rows* matrix : rows.All()) {
+      HEARTH_TRY(BufferOf(*matrix).Reserve(FloatBytes(n, matrix->width)));
     }
-    n_in = std::max({n_in, q_dim, std::int64_t{config_.d_mlp}});
-    StepRows rows;
-    auto make = [&, slot = 0](std::int64_t width,
-                              Rows& made) mutable -> Result<void> {
-      made = {slot++, n, width};
-      return BufferOf(made).Reserve(FloatBytes(n, width));
-    };
-    HEARTH_TRY(make(config_.d_model, rows.x));
-    HEARTH_TRY(make(config_.d_model, rows.normed));
-    HEARTH_TRY(make(config_.d_model, rows.delta));
-    HEARTH_TRY(make(qkv_dim, rows.qkv));
-    HEARTH_TRY(make(sinks ? q_dim : 0, rows.sink_q));
-    HEARTH_TRY(make(config_.attention_gate ? q_dim : 0, rows.gate));
-    HEARTH_TRY(make(q_dim, rows.attended));
-    rows.layer_input = {-1, n, 0};
+    const std::int64_t d_model = config_.d_model;
+    const std::int64_t q_dim = rows.attended.width;
     // Queries with their gates, or the rows that are kept.
-    HEARTH_TRY(kept_.Reserve(
-        FloatBytes(n, std::max(std::int64_t{config_.d_model}, 2 * q_dim))));
+    HEARTH_TRY(kept_.Reserve(FloatBytes(n, std::max(d_model, 2 * q_dim))));
     HEARTH_TRY(mlp_.Reserve(n));
-    HEARTH_TRY(linears_.Reserve(n, n_in));
+    HEARTH_TRY(linears_.Reserve(
+        n, std::max({d_model, q_dim, std::int64_t{config_.d_mlp}})));
     HEARTH_TRY(attention_.Reserve(layers_));
     HEARTH_TRY(index_.Reserve(static_cast<std::uint64_t>(n) * sizeof(int)));
     HEARTH_TRY(first_bad_.Reserve(sizeof(int)));
@@ -100,21 +85,11 @@ class CudaOps final : public Ops {
 
   // A row of every format; the embedding itself stays in the host's memory.
   void Embed(Rows x, Rows /*layer_input*/) override {
-    const std::int64_t d = config_.d_model;
-    embedded_.resize(static_cast<std::size_t>(x.n * d));
+    embedded_.resize(static_cast<std::size_t>(x.n * x.width));
     pool_.ParallelFor(x.n, [&](std::int64_t t, int) {
       const auto i = static_cast<std::size_t>(t);
-      float* row = embedded_.data() + t * d;
-      kernels_.dequantize_row(model_.weights.token_embedding, batch_->tokens[i],
-                              row);
-      if (config_.embedding_scale != 1.0f) {
-        for (std::int64_t k = 0; k < d; ++k) row[k] *= config_.embedding_scale;
-      }
-      if (config_.learned_positions) {
-        const std::int64_t position = batch_->positions[i];
-        kernels_.add(model_.weights.position_embedding.data() + position * d, d,
-                     row);
-      }
+      EmbedToken(model_, kernels_, batch_->tokens[i], batch_->positions[i],
+                 embedded_.data() + t * x.width);
     });
     device_.Upload(BufferOf(x).at(), std::as_bytes(std::span(embedded_)));
   }
@@ -367,7 +342,7 @@ class CudaOps final : public Ops {
   gpu::Device& device_;
   const DeviceWeights weights_;
   const std::vector<LayerPlan> layers_;
-  const std::shared_ptr<KvMemory> kv_;
+  const std::shared_ptr<DeviceKvMemory> kv_;
   StepData step_;
   DeviceLinear linears_;
   DeviceAttention attention_;
@@ -376,8 +351,8 @@ class CudaOps final : public Ops {
   // Of the step.
   const StepBatch* batch_ = nullptr;
   std::vector<float> embedded_;
-  std::array<gpu::Buffer, 7> buffers_;  // by Rows::slot
-  gpu::Buffer logits_;                  // [n_rows][vocab_size]
+  std::array<gpu::Buffer, StepRows::kCount> buffers_;  // by Rows::slot
+  gpu::Buffer logits_;                                 // [n_rows][vocab_size]
   gpu::Buffer first_bad_, index_, kept_;
 };
 

@@ -34,7 +34,7 @@ int StepData::SegmentTokens(int block_tokens) {
 }
 
 StepData::StepData(const ModelConfig& config, std::span<const LayerPlan> layers,
-                   gpu::Device& device, KvMemory& kv)
+                   gpu::Device& device, DeviceKvMemory& kv)
     : config_(config),
       layers_(layers),
       device_(device),

@@ -13,7 +13,7 @@
 #include "cuda/kernels/attend.h"
 #include "model/config.h"
 #include "model/cpu/rope_table.h"
-#include "model/cuda/kv_memory.h"
+#include "model/cuda/device_kv_memory.h"
 #include "model/layer_plan.h"
 #include "model/ops.h"
 
@@ -35,7 +35,7 @@ struct RopeRows {
 class StepData {
  public:
   StepData(const ModelConfig& config, std::span<const LayerPlan> layers,
-           gpu::Device& device, KvMemory& kv);
+           gpu::Device& device, DeviceKvMemory& kv);
 
   // Brings the blocks of a step to the device and takes what else it needs.
   Result<void> Reserve(const StepBatch& batch);
@@ -82,7 +82,7 @@ class StepData {
   const ModelConfig& config_;
   const std::span<const LayerPlan> layers_;
   gpu::Device& device_;
-  KvMemory& kv_;
+  DeviceKvMemory& kv_;
   std::size_t inner_bytes_ = 0;  // of one layer's floats in a block
 
   std::vector<std::byte> blob_;  // of what is sent

@@ -1,4 +1,4 @@
-#include "model/cuda/kv_memory.h"
+#include "model/cuda/device_kv_memory.h"
 
 #include <algorithm>
 #include <string>
@@ -14,7 +14,7 @@ constexpr std::uint64_t kChunkBytes = std::uint64_t{64} << 20;
 
 }  // namespace
 
-struct KvMemory::Entry {
+struct DeviceKvMemory::Entry {
   gpu::Address slot = 0;  // 0: none
   std::size_t bytes = 0;
   bool newer = false;  // than the host's
@@ -23,9 +23,9 @@ struct KvMemory::Entry {
   std::list<Entry*>::iterator place;
 };
 
-class KvMemory::Copy final : public DeviceCopy {
+class DeviceKvMemory::Copy final : public DeviceCopy {
  public:
-  explicit Copy(std::shared_ptr<KvMemory> memory)
+  explicit Copy(std::shared_ptr<DeviceKvMemory> memory)
       : memory_(std::move(memory)) {}
   ~Copy() override {
     const MutexLock lock(memory_->mutex_);
@@ -38,28 +38,29 @@ class KvMemory::Copy final : public DeviceCopy {
   Entry& entry() { return entry_; }
 
  private:
-  const std::shared_ptr<KvMemory> memory_;
+  const std::shared_ptr<DeviceKvMemory> memory_;
   Entry entry_;  // of the memory, under its lock
 };
 
-std::shared_ptr<KvMemory> KvMemory::Make(std::shared_ptr<gpu::Device> device,
-                                         std::uint64_t bytes_max) {
-  return std::shared_ptr<KvMemory>(new KvMemory(std::move(device), bytes_max));
+std::shared_ptr<DeviceKvMemory> DeviceKvMemory::Make(
+    std::shared_ptr<gpu::Device> device, std::uint64_t bytes_max) {
+  return std::shared_ptr<DeviceKvMemory>(
+      new DeviceKvMemory(std::move(device), bytes_max));
 }
 
-KvMemory::~KvMemory() {
+DeviceKvMemory::~DeviceKvMemory() {
   const MutexLock lock(mutex_);
   for (const Slots& slots : slots_) {
     for (const gpu::Address chunk : slots.chunks) device_->Free(chunk);
   }
 }
 
-void KvMemory::BeginStep() {
+void DeviceKvMemory::BeginStep() {
   const MutexLock lock(mutex_);
   ++step_;
 }
 
-KvMemory::Slots& KvMemory::SlotsOf(std::size_t bytes) {
+DeviceKvMemory::Slots& DeviceKvMemory::SlotsOf(std::size_t bytes) {
   for (Slots& slots : slots_) {
     if (slots.bytes == bytes) return slots;
   }
@@ -67,7 +68,7 @@ KvMemory::Slots& KvMemory::SlotsOf(std::size_t bytes) {
   return slots_.back();
 }
 
-bool KvMemory::Touch(const DeviceBlock& block) {
+bool DeviceKvMemory::Touch(const DeviceBlock& block) {
   const auto copy = std::static_pointer_cast<Copy>(block.holder->Get());
   if (copy == nullptr) return true;
   const MutexLock lock(mutex_);
@@ -78,7 +79,7 @@ bool KvMemory::Touch(const DeviceBlock& block) {
   return false;
 }
 
-bool KvMemory::Grow(Slots& slots, int n) {
+bool DeviceKvMemory::Grow(Slots& slots, int n) {
   const auto wanted = static_cast<std::uint64_t>(n) * slots.bytes;
   const std::uint64_t most = bytes_max_ - std::min(bytes_max_, bytes_used_);
   const std::uint64_t bytes =
@@ -95,7 +96,7 @@ bool KvMemory::Grow(Slots& slots, int n) {
   return true;
 }
 
-bool KvMemory::EvictOne(std::size_t bytes) {
+bool DeviceKvMemory::EvictOne(std::size_t bytes) {
   for (Entry* entry : resident_) {
     if (entry->step == step_) break;
     if (SlotBytes(entry->bytes) != bytes) continue;
@@ -107,7 +108,7 @@ bool KvMemory::EvictOne(std::size_t bytes) {
   return false;
 }
 
-Result<void> KvMemory::MakeRoom(std::size_t block_bytes, int n) {
+Result<void> DeviceKvMemory::MakeRoom(std::size_t block_bytes, int n) {
   const MutexLock lock(mutex_);
   Slots& slots = SlotsOf(SlotBytes(block_bytes));
   while (static_cast<int>(slots.free.size()) < n) {
@@ -126,7 +127,7 @@ Result<void> KvMemory::MakeRoom(std::size_t block_bytes, int n) {
   return {};
 }
 
-gpu::Address KvMemory::Bind(const DeviceBlock& block, bool upload) {
+gpu::Address DeviceKvMemory::Bind(const DeviceBlock& block, bool upload) {
   auto copy = std::static_pointer_cast<Copy>(block.holder->Get());
   const bool fresh = copy == nullptr;
   if (fresh) copy = std::make_shared<Copy>(shared_from_this());
@@ -154,14 +155,14 @@ gpu::Address KvMemory::Bind(const DeviceBlock& block, bool upload) {
   return copy->entry().slot;
 }
 
-void KvMemory::Written(const DeviceBlock& block) {
+void DeviceKvMemory::Written(const DeviceBlock& block) {
   const auto copy = std::static_pointer_cast<Copy>(block.holder->Get());
   const MutexLock lock(mutex_);
   copy->entry().newer = true;
   copy->entry().host = block.bytes;
 }
 
-Result<void> KvMemory::Bring(Entry& entry, std::span<std::byte> host) {
+Result<void> DeviceKvMemory::Bring(Entry& entry, std::span<std::byte> host) {
   if (!entry.newer || entry.slot == 0) return {};
   device_->Download(host, entry.slot);
   HEARTH_TRY(device_->Wait());
@@ -169,7 +170,7 @@ Result<void> KvMemory::Bring(Entry& entry, std::span<std::byte> host) {
   return {};
 }
 
-void KvMemory::Leave(Entry& entry) {
+void DeviceKvMemory::Leave(Entry& entry) {
   if (entry.slot == 0) return;
   SlotsOf(SlotBytes(entry.bytes)).free.push_back(entry.slot);
   resident_.erase(entry.place);

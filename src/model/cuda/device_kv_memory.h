@@ -15,12 +15,12 @@
 
 namespace hearth {
 
-class KvMemory : public std::enable_shared_from_this<KvMemory> {
+class DeviceKvMemory : public std::enable_shared_from_this<DeviceKvMemory> {
  public:
   // At most `bytes_max` of the device.
-  static std::shared_ptr<KvMemory> Make(std::shared_ptr<gpu::Device> device,
-                                        std::uint64_t bytes_max);
-  ~KvMemory();
+  static std::shared_ptr<DeviceKvMemory> Make(
+      std::shared_ptr<gpu::Device> device, std::uint64_t bytes_max);
+  ~DeviceKvMemory();
 
   // A step begins: blocks that it does not touch may be let go of for it.
   void BeginStep();
@@ -45,7 +45,7 @@ class KvMemory : public std::enable_shared_from_this<KvMemory> {
     std::vector<gpu::Address> chunks;
   };
 
-  KvMemory(std::shared_ptr<gpu::Device> device, std::uint64_t bytes_max)
+  DeviceKvMemory(std::shared_ptr<gpu::Device> device, std::uint64_t bytes_max)
       : device_(std::move(device)), bytes_max_(bytes_max) {}
 
   Slots& SlotsOf(std::size_t bytes) HEARTH_REQUIRES(mutex_);
