@@ -14,16 +14,13 @@
 
 namespace hearth {
 
-// Whether QuantizeRow knows the format.
-bool CanQuantize(DType dtype);
-
 // The largest magnitude that the format is for: what F16, BF16 or F32 holds,
 // and for block formats, whose scales are F16, what that holds.
 float LargestIn(DType dtype);
 
 // Writes BytesOf(dtype, n) bytes. Larger values than LargestIn become the
-// largest ones. REQUIRES: CanQuantize(dtype), n a multiple of the block, finite
-// values.
+// largest ones. REQUIRES: a format named above, n a multiple of the block,
+// finite values.
 void QuantizeRow(DType dtype, const float* x, std::int64_t n, std::byte* out);
 
 }  // namespace hearth

@@ -70,15 +70,6 @@ TEST(Quantize, NormalValuesLoseNoMoreThanStated) {
   }
 }
 
-TEST(Quantize, EveryFormatOfGgufButMxfp4IsWritten) {
-  for (const auto& [dtype, bound] : kBounds) EXPECT_TRUE(CanQuantize(dtype));
-  for (const DType plain : {DType::kF32, DType::kF16, DType::kBF16}) {
-    EXPECT_TRUE(CanQuantize(plain));
-  }
-  EXPECT_FALSE(CanQuantize(DType::kMXFP4));
-  EXPECT_FALSE(CanQuantize(DType::kTgInt4));
-}
-
 // Values that some block of the format has, with all its extremes in use.
 std::vector<float> Representable(DType dtype, std::mt19937& rng) {
   const auto any = [&rng](int low, int high) {

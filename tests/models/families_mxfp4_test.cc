@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/file.h"
-#include "convert/gguf/gguf_export.h"
 #include "formats/huggingface/safetensors.h"
 #include "kernels/kernels.h"
 #include "tensor/half.h"
+#include "testing/export_gguf.h"
 #include "testing/family_fixture.h"
 #include "testing/temp_dir.h"
 
@@ -146,7 +146,7 @@ TEST(FamiliesInMxfp4, GptOssExpertsAreReadFromHuggingFaceAndGguf) {
   EXPECT_LT(std::sqrt(error / size), 0.1);
   // GGUF: the same blocks, the same bits.
   const std::string path = packed.dir.path() + "/model.gguf";
-  ASSERT_TRUE(ExportGguf(model, {}, path).ok());
+  ASSERT_TRUE(ExportGguf(model, path).ok());
   const LoadedModel gguf = Load(path, Rounding::kBf16);
   ASSERT_FALSE(gguf.weights.layers.empty());
   EXPECT_EQ(gguf.weights.layers[0].experts[0].down.w.dtype, DType::kMXFP4);

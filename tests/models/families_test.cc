@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/file.h"
-#include "convert/gguf/gguf_export.h"
 #include "convert/huggingface/hf_export.h"
+#include "testing/export_gguf.h"
 #include "testing/family_fixture.h"
 #include "testing/temp_dir.h"
 
@@ -90,14 +90,14 @@ TEST_P(Families, EqualsTheReferenceAfterConversionToGguf) {
   const std::string path = temp.path() + "/model.gguf";
   const auto model = LoadModel(dir_);
   ASSERT_TRUE(model.ok()) << model.error().message;
-  const auto written = ExportGguf(*model, {}, path);
+  const auto written = ExportGguf(*model, path);
   ASSERT_TRUE(written.ok()) << written.error().message;
   const LoadedModel gguf = Load(path, GetParam().rounding);
   CheckAgainst(ReadReference(dir_), gguf, GetParam().tolerance);
 
   // Once more, from GGUF to GGUF: nothing is left to change.
   const std::string again = temp.path() + "/again.gguf";
-  ASSERT_TRUE(ExportGguf(*LoadModel(path), {}, again).ok());
+  ASSERT_TRUE(ExportGguf(*LoadModel(path), again).ok());
   const auto first = MappedFile::Open(path), second = MappedFile::Open(again);
   EXPECT_TRUE(std::ranges::equal(first->bytes(), second->bytes()));
 }
@@ -126,7 +126,7 @@ TEST_P(Families, IsTheSameAfterConversionToHuggingFace) {
       Logits(Load(temp.path() + "/direct", GetParam().rounding), ids, 512, 1),
       want);
   const std::string gguf = temp.path() + "/model.gguf";
-  ASSERT_TRUE(ExportGguf(*model, {}, gguf).ok());
+  ASSERT_TRUE(ExportGguf(*model, gguf).ok());
   const auto exported = LoadModel(gguf);
   ASSERT_TRUE(exported.ok()) << exported.error().message;
   WriteDirectory(*exported, temp.path() + "/back");

@@ -30,14 +30,4 @@ Result<std::vector<GgufTensorSource>> GgufModelTensors(
   return GgufTensorList(model, *family).Run();
 }
 
-Result<void> ExportGguf(const LoadedModel& model,
-                        std::span<const GgufMetadata> tokenizer,
-                        const std::string& path) {
-  HEARTH_ASSIGN(std::vector<GgufMetadata> metadata, GgufModelMetadata(model));
-  metadata.insert(metadata.end(), tokenizer.begin(), tokenizer.end());
-  HEARTH_ASSIGN(const std::vector<GgufTensorSource> tensors,
-                GgufModelTensors(model));
-  return WriteGguf(path, metadata, tensors);
-}
-
 }  // namespace hearth

@@ -3,8 +3,6 @@
 // F32.
 #pragma once
 
-#include <span>
-#include <string>
 #include <vector>
 
 #include "convert/gguf/gguf_writer.h"
@@ -26,10 +24,5 @@ Result<std::vector<GgufMetadata>> GgufModelMetadata(const LoadedModel& model);
 // family has no GGUF form.
 Result<std::vector<GgufTensorSource>> GgufModelTensors(
     const LoadedModel& model);
-
-// Writes both. `tokenizer`: tokenizer.ggml.* keys to add.
-Result<void> ExportGguf(const LoadedModel& model,
-                        std::span<const GgufMetadata> tokenizer,
-                        const std::string& path);
 
 }  // namespace hearth

@@ -62,8 +62,6 @@ BlockFunction FunctionFor(DType dtype) {
 
 }  // namespace
 
-bool CanQuantize(DType dtype) { return FunctionFor(dtype) != nullptr; }
-
 float LargestIn(DType dtype) {
   switch (dtype) {
     case DType::kF32:
