@@ -206,98 +206,131 @@ class ReferenceModel {
     return kept;
   }
 
+  // --- Layers ----------------------------------------------------------------
+  // Of the newest layer that has its own: as they were computed, and as later
+  // blocks see them.
+  struct Kv {
+    Rows keys, values, kept_keys, kept_values;
+  };
+  struct Sight {
+    int window = 0;  // 0: none
+    int n_sinks = 0;
+  };
+  // What the heads of position `t` make of queries `q`, [heads * head_dim].
+  std::vector<double> AttendOne(const std::vector<double>& q, std::size_t t,
+                                const Sight& sight, const KvSpec& spec,
+                                const Kv& kv) const;
+  void RunAttention(int i, const KvSpec& spec, Rows& x, Kv& kv) const;
+  void RunMlp(const LayerWeights& layer, Rows& x) const;
+
   std::mt19937 rng_;
   std::vector<std::vector<float>> memory_;
 };
 
-inline std::vector<double> ReferenceModel::Logits(
-    const std::vector<std::int32_t>& ids, const KvSpec& spec) const {
+inline std::vector<double> ReferenceModel::AttendOne(
+    const std::vector<double>& q, std::size_t t, const Sight& sight,
+    const KvSpec& spec, const Kv& kv) const {
   const ModelConfig& c = model.config;
   const auto dim = static_cast<std::size_t>(c.head_dim);
   const std::size_t group = static_cast<std::size_t>(c.n_heads) /
                             static_cast<std::size_t>(c.n_kv_heads);
+  const auto position = static_cast<int>(t);
+  std::vector<double> near = q, far = q;
+  Rotate(near, position);
+  Rotate(far, std::min(position, sight.n_sinks + sight.window - 1));
+  const auto sees = [&](std::size_t j) {
+    const int distance = position - static_cast<int>(j);
+    return sight.window == 0 || distance < sight.window ||
+           static_cast<int>(j) < sight.n_sinks;
+  };
+  const auto own_block = [&](std::size_t j) {
+    const auto n = static_cast<std::size_t>(spec.block_tokens);
+    return spec.quantised() && j / n == t / n;
+  };
+  std::vector<double> out(q.size(), 0.0);
+  for (std::size_t h = 0; h < static_cast<std::size_t>(c.n_heads); ++h) {
+    const std::size_t first = h / group * dim;
+    std::vector<double> weight(t + 1, 0.0);
+    double sum = 0;
+    for (std::size_t j = 0; j <= t; ++j) {
+      if (!sees(j)) continue;
+      const auto& key = own_block(j) ? kv.keys[j] : kv.kept_keys[j];
+      const auto& query = static_cast<int>(j) < sight.n_sinks ? far : near;
+      double score = 0;
+      for (std::size_t d = 0; d < dim; ++d) {
+        score += query[h * dim + d] * key[first + d];
+      }
+      weight[j] = std::exp(score * double{c.attention_scale});
+      sum += weight[j];
+    }
+    for (std::size_t j = 0; j <= t; ++j) {
+      if (!sees(j)) continue;
+      const auto& value = own_block(j) ? kv.values[j] : kv.kept_values[j];
+      for (std::size_t d = 0; d < dim; ++d) {
+        out[h * dim + d] += weight[j] / sum * value[first + d];
+      }
+    }
+  }
+  return out;
+}
+
+inline void ReferenceModel::RunAttention(int i, const KvSpec& spec, Rows& x,
+                                         Kv& kv) const {
+  const ModelConfig& c = model.config;
+  const LayerWeights& layer = model.weights.layers[static_cast<std::size_t>(i)];
+  const bool owns_kv = !layer.k.empty();
+  Rows q;  // not rotated
+  if (owns_kv) kv.keys.clear(), kv.values.clear();
+  for (std::size_t t = 0; t < x.size(); ++t) {
+    const auto normed = Normalized(layer.attention_norm, x[t]);
+    q.push_back(Times(layer.q.w, normed));
+    if (!owns_kv) continue;
+    kv.keys.push_back(Times(layer.k.w, normed));
+    Rotate(kv.keys.back(), static_cast<int>(t));
+    kv.values.push_back(Times(layer.v.w, normed));
+  }
+  if (owns_kv) {
+    kv.kept_keys = Kept(kv.keys, spec.layer(0).key_format, true, spec);
+    kv.kept_values = Kept(kv.values, spec.layer(0).value_format, false, spec);
+  }
+  const int native = c.KindOf(i).window;
+  const bool streams =
+      c.stream_window > 0 && (native == 0 || native > c.stream_window);
+  const Sight sight{.window = streams ? c.stream_window : native,
+                    .n_sinks = streams ? c.sink_tokens : 0};
+  for (std::size_t t = 0; t < x.size(); ++t) {
+    const auto delta = Times(layer.o.w, AttendOne(q[t], t, sight, spec, kv));
+    for (std::size_t k = 0; k < delta.size(); ++k) x[t][k] += delta[k];
+  }
+}
+
+inline void ReferenceModel::RunMlp(const LayerWeights& layer, Rows& x) const {
+  for (auto& row : x) {
+    const auto normed = Normalized(layer.mlp_norm, row);
+    auto gate = Times(layer.mlp.gate.w, normed);
+    const auto up = Times(layer.mlp.up.w, normed);
+    for (std::size_t k = 0; k < gate.size(); ++k) {
+      gate[k] = gate[k] / (1.0 + std::exp(-gate[k])) * up[k];
+    }
+    const auto delta = Times(layer.mlp.down.w, gate);
+    for (std::size_t k = 0; k < delta.size(); ++k) row[k] += delta[k];
+  }
+}
+
+inline std::vector<double> ReferenceModel::Logits(
+    const std::vector<std::int32_t>& ids, const KvSpec& spec) const {
   const auto* embedding =
       reinterpret_cast<const float*>(model.weights.token_embedding.data);
-  const auto d_model = static_cast<std::size_t>(c.d_model);
+  const auto d_model = static_cast<std::size_t>(model.config.d_model);
   Rows x;
   for (const std::int32_t id : ids) {
     const float* row = embedding + static_cast<std::size_t>(id) * d_model;
     x.emplace_back(row, row + d_model);
   }
-  Rows keys, values, kept_keys, kept_values;
-  for (int i = 0; i < c.n_layers; ++i) {
-    const LayerWeights& layer =
-        model.weights.layers[static_cast<std::size_t>(i)];
-    Rows q;  // not rotated
-    if (!layer.k.empty()) keys.clear(), values.clear();
-    for (std::size_t t = 0; t < x.size(); ++t) {
-      const auto normed = Normalized(layer.attention_norm, x[t]);
-      q.push_back(Times(layer.q.w, normed));
-      if (layer.k.empty()) continue;
-      keys.push_back(Times(layer.k.w, normed));
-      Rotate(keys.back(), static_cast<int>(t));
-      values.push_back(Times(layer.v.w, normed));
-    }
-    if (!layer.k.empty()) {
-      kept_keys = Kept(keys, spec.layer(0).key_format, true, spec);
-      kept_values = Kept(values, spec.layer(0).value_format, false, spec);
-    }
-    const int native = c.KindOf(i).window;
-    const bool streams =
-        c.stream_window > 0 && (native == 0 || native > c.stream_window);
-    const int window = streams ? c.stream_window : native;
-    const int n_sinks = streams ? c.sink_tokens : 0;
-    for (std::size_t t = 0; t < x.size(); ++t) {
-      const auto position = static_cast<int>(t);
-      std::vector<double> near = q[t], far = q[t];
-      Rotate(near, position);
-      Rotate(far, std::min(position, n_sinks + window - 1));
-      std::vector<double> out(d_model, 0.0);
-      for (std::size_t h = 0; h < static_cast<std::size_t>(c.n_heads); ++h) {
-        const std::size_t kv = h / group * dim;
-        std::vector<double> weight(t + 1, 0.0);
-        double sum = 0;
-        const auto sees = [&](std::size_t j) {
-          const int distance = position - static_cast<int>(j);
-          return window == 0 || distance < window ||
-                 static_cast<int>(j) < n_sinks;
-        };
-        const auto own_block = [&](std::size_t j) {
-          const auto n = static_cast<std::size_t>(spec.block_tokens);
-          return spec.quantised() && j / n == t / n;
-        };
-        for (std::size_t j = 0; j <= t; ++j) {
-          if (!sees(j)) continue;
-          const auto& key = own_block(j) ? keys[j] : kept_keys[j];
-          const auto& query = static_cast<int>(j) < n_sinks ? far : near;
-          double score = 0;
-          for (std::size_t d = 0; d < dim; ++d) {
-            score += query[h * dim + d] * key[kv + d];
-          }
-          weight[j] = std::exp(score * double{c.attention_scale});
-          sum += weight[j];
-        }
-        for (std::size_t j = 0; j <= t; ++j) {
-          if (!sees(j)) continue;
-          const auto& value = own_block(j) ? values[j] : kept_values[j];
-          for (std::size_t d = 0; d < dim; ++d) {
-            out[h * dim + d] += weight[j] / sum * value[kv + d];
-          }
-        }
-      }
-      const auto delta = Times(layer.o.w, out);
-      for (std::size_t k = 0; k < d_model; ++k) x[t][k] += delta[k];
-    }
-    for (auto& row : x) {
-      const auto normed = Normalized(layer.mlp_norm, row);
-      auto gate = Times(layer.mlp.gate.w, normed);
-      const auto up = Times(layer.mlp.up.w, normed);
-      for (std::size_t k = 0; k < gate.size(); ++k) {
-        gate[k] = gate[k] / (1.0 + std::exp(-gate[k])) * up[k];
-      }
-      const auto delta = Times(layer.mlp.down.w, gate);
-      for (std::size_t k = 0; k < d_model; ++k) row[k] += delta[k];
-    }
+  Kv kv;
+  for (int i = 0; i < model.config.n_layers; ++i) {
+    RunAttention(i, spec, x, kv);
+    RunMlp(model.weights.layers[static_cast<std::size_t>(i)], x);
   }
   std::vector<double> logits;
   for (const auto& row : x) {

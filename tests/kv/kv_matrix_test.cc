@@ -160,36 +160,76 @@ void ExpectNear(const std::vector<float>& got, const std::vector<double>& want,
   }
 }
 
-class KvMatrix : public ::testing::TestWithParam<Case> {};
+class KvMatrix : public ::testing::TestWithParam<Case> {
+ protected:
+  KvMatrix() : reference_(Shape()) {
+    ModelConfig& config = reference_.model.config;
+    if (GetParam().yoco) reference_.ShareKv(1);
+    const Windows windows = GetParam().windows;
+    if (windows == Windows::kNative) {
+      config.layer_kinds.assign(4, LayerKind{.window = kWindow});
+    } else if (windows == Windows::kMixed) {
+      config.layer_kinds.assign(4, LayerKind{});
+      config.layer_kinds[0].window = kWindow;
+      config.layer_kinds[3].window = kBlock + 1;
+    } else if (windows == Windows::kStreaming) {
+      config.sink_tokens = kSinks;
+      config.stream_window = kWindow;
+    }
+    std::mt19937 rng(7);
+    for (int i = 0; i < kTokens; ++i) {
+      ids_.push_back(static_cast<std::int32_t>(rng() % 31));
+      wrong_.push_back(static_cast<std::int32_t>(rng() % 31));
+    }
+  }
+
+  // Only the last logits of the first n tokens, another continuation cut off, a
+  // fork.
+  void CheckBoundary(Walk& walk, int n, const std::vector<float>& want) const {
+    SCOPED_TRACE(n);
+    auto seq = walk.New();
+    ExpectSame(walk.Last(*seq, ids_, n), want, n - 1, "last only");
+    auto fork = std::move(*seq->Fork());
+    const int more = std::min(kTokens, n + walk.Random(1, 40));
+    walk.Append(*fork, wrong_, n, more, 20);
+    ExpectSame(walk.Append(*seq, ids_, n, kTokens, 30), want, n, "forked");
+    walk.CutTo(*fork, ids_, n);
+    ExpectSame(walk.Append(*fork, ids_, n, kTokens, 30), want, n, "rewound");
+  }
+
+  // Stored while it grew, as a session does, and mapped into another one.
+  void CheckStored(Walk& walk, int n, const std::vector<float>& want) const {
+    auto source = walk.New();
+    source->SetReleasable(0);
+    walk.Append(*source, ids_, 0, n, 30);
+    auto loaded = walk.New();
+    for (int block = 0; block < source->n_blocks(); ++block) {
+      const int m = std::min(kBlock, n - block * kBlock);
+      ASSERT_TRUE(source->HasImage(block, m));
+      const BlockImage image = *source->Image(block, m);
+      ASSERT_TRUE(loaded->AppendStored(image.payload, m, image.owner).ok());
+    }
+    ExpectSame(walk.Append(*loaded, ids_, n, kTokens, 30), want, n, "loaded");
+  }
+
+  ReferenceModel reference_;
+  std::vector<std::int32_t> ids_, wrong_;
+
+ private:
+  static ReferenceShape Shape() {
+    ReferenceShape shape;
+    shape.n_kv_heads = GetParam().n_kv_heads;
+    return shape;
+  }
+};
 
 TEST_P(KvMatrix, EveryFormatAndWayOfArriving) {
-  const Case param = GetParam();
-  ReferenceShape shape;
-  shape.n_kv_heads = param.n_kv_heads;
-  ReferenceModel reference(shape);
-  ModelConfig& config = reference.model.config;
-  if (param.yoco) reference.ShareKv(1);
-  if (param.windows == Windows::kNative) {
-    config.layer_kinds.assign(4, LayerKind{.window = kWindow});
-  } else if (param.windows == Windows::kMixed) {
-    config.layer_kinds.assign(4, LayerKind{});
-    config.layer_kinds[0].window = kWindow;
-    config.layer_kinds[3].window = kBlock + 1;
-  } else if (param.windows == Windows::kStreaming) {
-    config.sink_tokens = kSinks;
-    config.stream_window = kWindow;
-  }
-  std::mt19937 rng(7);
-  std::vector<std::int32_t> ids, wrong;
-  for (int i = 0; i < kTokens; ++i) {
-    ids.push_back(static_cast<std::int32_t>(rng() % 31));
-    wrong.push_back(static_cast<std::int32_t>(rng() % 31));
-  }
+  const ModelConfig& config = reference_.model.config;
   const KvSpec exact(UniformKv{.n_layers = config.n_kv_layers(),
                                .n_heads = config.n_kv_heads,
                                .head_dim = config.head_dim,
                                .block_tokens = kBlock});
-  const auto exact_logits = reference.Logits(ids, exact);
+  const auto exact_logits = reference_.Logits(ids_, exact);
 
   unsigned seed = 0;
   for (const Formats& formats : kFormats) {
@@ -198,46 +238,22 @@ TEST_P(KvMatrix, EveryFormatAndWayOfArriving) {
     const std::string name = std::string(NameOf(formats.keys)) + "/" +
                              std::string(NameOf(formats.values));
     SCOPED_TRACE(name);
-    Walk walk(reference.model, spec, ++seed);
+    Walk walk(reference_.model, spec, ++seed);
 
     auto cold = walk.New();
-    const auto want = walk.Append(*cold, ids, 0, kTokens, 0);
-    ExpectNear(want, reference.Logits(ids, spec), formats.bound, "reference");
+    const auto want = walk.Append(*cold, ids_, 0, kTokens, 0);
+    ExpectNear(want, reference_.Logits(ids_, spec), formats.bound, "reference");
     ExpectNear(want, exact_logits, formats.cost, "full precision");
 
     auto chunked = walk.New();
-    ExpectSame(walk.Append(*chunked, ids, 0, kTokens, 25), want, 0, "chunked");
+    ExpectSame(walk.Append(*chunked, ids_, 0, kTokens, 25), want, 0, "chunked");
     auto single = walk.New();
-    ExpectSame(walk.Append(*single, ids, 0, kTokens, 1), want, 0, "singly");
-
-    // Around every boundary: only the last logits, another continuation cut
-    // off, a fork.
+    ExpectSame(walk.Append(*single, ids_, 0, kTokens, 1), want, 0, "singly");
     for (const int n : {kBlock - 1, kBlock, kBlock + 1, kWindow - 1, kWindow,
                         kWindow + 1, kTokens - 1}) {
-      SCOPED_TRACE(n);
-      auto seq = walk.New();
-      ExpectSame(walk.Last(*seq, ids, n), want, n - 1, "last only");
-      auto fork = std::move(*seq->Fork());
-      const int more = std::min(kTokens, n + walk.Random(1, 40));
-      walk.Append(*fork, wrong, n, more, 20);
-      ExpectSame(walk.Append(*seq, ids, n, kTokens, 30), want, n, "forked");
-      walk.CutTo(*fork, ids, n);
-      ExpectSame(walk.Append(*fork, ids, n, kTokens, 30), want, n, "rewound");
+      CheckBoundary(walk, n, want);
     }
-
-    // Stored while it grew, as a session does, and mapped into another one.
-    const int n = walk.Random(kBlock, kTokens - 1);
-    auto source = walk.New();
-    source->SetReleasable(0);
-    walk.Append(*source, ids, 0, n, 30);
-    auto loaded = walk.New();
-    for (int block = 0; block < source->n_blocks(); ++block) {
-      const int m = std::min(kBlock, n - block * kBlock);
-      ASSERT_TRUE(source->HasImage(block, m));
-      const BlockImage image = *source->Image(block, m);
-      ASSERT_TRUE(loaded->AppendStored(image.payload, m, image.owner).ok());
-    }
-    ExpectSame(walk.Append(*loaded, ids, n, kTokens, 30), want, n, "loaded");
+    CheckStored(walk, walk.Random(kBlock, kTokens - 1), want);
   }
 }
 

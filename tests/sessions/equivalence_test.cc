@@ -64,24 +64,11 @@ void ExpectSameBits(const std::vector<float>& a, const float* b,
   ASSERT_EQ(std::memcmp(a.data(), b, a.size() * sizeof(float)), 0) << what;
 }
 
-// Every way against one chunk in one go.
-void CheckAllWays(Way& way, const std::vector<std::int32_t>& ids) {
+// Rewound and redone over a wrong continuation, and forked. `want`: the logits
+// of the tokens from `cut` on.
+void CheckCuts(Way& way, const std::vector<std::int32_t>& ids, int cut,
+               const float* want) {
   const int n = static_cast<int>(ids.size());
-  auto plain = way.InPlace();
-  const std::vector<float> want = way.Append(*plain, ids, 0, n, 512);
-  const auto from = [&](int t) {
-    return want.data() + static_cast<std::size_t>(t) * way.vocab();
-  };
-
-  auto chunked = way.InPlace();
-  ExpectSameBits(way.Append(*chunked, ids, 0, n, 40), from(0), "chunked");
-  auto single = way.InPlace();
-  ExpectSameBits(way.Append(*single, ids, 0, n, 1), from(0), "token by token");
-  auto concat = way.Concat();
-  ExpectSameBits(way.Append(*concat, ids, 0, n, 30), from(0), "concat");
-
-  // Rewound and redone, over a wrong continuation.
-  const int cut = way.Random(1, n - 1);
   auto rewound = way.InPlace();
   way.Append(*rewound, ids, 0, cut, 50);
   std::vector<std::int32_t> wrong = ids;
@@ -91,19 +78,22 @@ void CheckAllWays(Way& way, const std::vector<std::int32_t>& ids) {
   }
   way.Append(*rewound, wrong, cut, n, 50);
   rewound->Rewind(cut);
-  ExpectSameBits(way.Append(*rewound, ids, cut, n, 50), from(cut), "rewound");
+  ExpectSameBits(way.Append(*rewound, ids, cut, n, 50), want, "rewound");
 
-  // Forked: the fork goes another way, the original is not disturbed, and a
-  // fork of the fork's past is right too.
+  // The fork goes another way, the original is not disturbed, and a fork of the
+  // fork's past is right too.
   auto original = way.InPlace();
   way.Append(*original, ids, 0, cut, 50);
   auto fork = *original->Fork();
   way.Append(*fork, wrong, cut, n, 50);
-  ExpectSameBits(way.Append(*original, ids, cut, n, 50), from(cut), "forked");
+  ExpectSameBits(way.Append(*original, ids, cut, n, 50), want, "forked");
   fork->Rewind(cut);
-  ExpectSameBits(way.Append(*fork, ids, cut, n, 50), from(cut), "fork redone");
+  ExpectSameBits(way.Append(*fork, ids, cut, n, 50), want, "fork redone");
+}
 
-  // Saved and loaded.
+// The first `cut` tokens of `plain`, saved and loaded.
+void CheckStored(Way& way, const std::vector<std::int32_t>& ids, int cut,
+                 KvSequence& plain, const float* want) {
   TempDir dir;
   auto store = std::move(*KvStore::Open(dir.path() + "/store"));
   const KvIdentity identity{.model_id = Sha256().Field("m").Finish(),
@@ -117,7 +107,7 @@ void CheckAllWays(Way& way, const std::vector<std::int32_t>& ids) {
   for (int b = 0; b * way.spec.block_tokens < cut; ++b) {
     const int m =
         std::min(way.spec.block_tokens, cut - b * way.spec.block_tokens);
-    images.push_back(*plain->Image(b, m));
+    images.push_back(*plain.Image(b, m));
     payloads.push_back(images.back().payload);
   }
   const std::string bundle = dir.path() + "/bundle.kvcache";
@@ -139,9 +129,30 @@ void CheckAllWays(Way& way, const std::vector<std::int32_t>& ids) {
             loaded->AppendStored(block.payload, block.n_tokens, block.owner)
                 .ok());
       }
-      ExpectSameBits(way.Append(*loaded, ids, cut, n, 50), from(cut), "loaded");
+      ExpectSameBits(
+          way.Append(*loaded, ids, cut, static_cast<int>(ids.size()), 50), want,
+          "loaded");
     }
   }
+}
+
+// Every way against one chunk in one go.
+void CheckAllWays(Way& way, const std::vector<std::int32_t>& ids) {
+  const int n = static_cast<int>(ids.size());
+  auto plain = way.InPlace();
+  const std::vector<float> want = way.Append(*plain, ids, 0, n, 512);
+  auto chunked = way.InPlace();
+  ExpectSameBits(way.Append(*chunked, ids, 0, n, 40), want.data(), "chunked");
+  auto single = way.InPlace();
+  ExpectSameBits(way.Append(*single, ids, 0, n, 1), want.data(),
+                 "token by token");
+  auto concat = way.Concat();
+  ExpectSameBits(way.Append(*concat, ids, 0, n, 30), want.data(), "concat");
+
+  const int cut = way.Random(1, n - 1);
+  const float* rest = want.data() + static_cast<std::size_t>(cut) * way.vocab();
+  CheckCuts(way, ids, cut, rest);
+  CheckStored(way, ids, cut, *plain, rest);
 }
 
 struct EquivalenceCase {

@@ -102,73 +102,77 @@ TEST(HeadsFile, DamageIsNamed) {
 }
 
 // The formulas, written out.
-TEST(DraftHeads, GuessesAreTheFormulasArgmax) {
-  const ModelConfig config = Base();
+double Silu(double x) { return x / (1 + std::exp(-x)); }
+
+std::vector<double> Times(const std::string& name, std::size_t n_out,
+                          const std::vector<double>& x) {
+  std::vector<double> y(n_out, 0.0);
+  for (std::size_t o = 0; o < n_out; ++o) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      y[o] += static_cast<double>(Value(name, o * x.size() + i)) * x[i];
+    }
+  }
+  return y;
+}
+
+std::int32_t Best(const std::vector<double>& x) {
+  return static_cast<std::int32_t>(std::max_element(x.begin(), x.end()) -
+                                   x.begin());
+}
+
+constexpr float kEmbedding[] = {0.5f, -1, 2, 1,    0.25f, -0.5f,
+                                -2,   0,  1, 0.1f, 0.2f,  0.3f};
+const std::vector<double> kHidden = {0.7, -1.2, 0.4};
+
+std::vector<std::int32_t> Guess(const std::vector<std::byte>& file,
+                                std::int32_t token, int n) {
   LoadedModel base;
-  base.config = config;
-  const std::vector<float> embedding = {0.5f, -1, 2, 1,    0.25f, -0.5f,
-                                        -2,   0,  1, 0.1f, 0.2f,  0.3f};
+  base.config = Base();
   base.weights.token_embedding = {
       .n_out = 4,
       .n_in = 3,
-      .data = reinterpret_cast<const std::byte*>(embedding.data())};
-  const std::vector<double> h = {0.7, -1.2, 0.4};
-  const std::vector<float> hidden(h.begin(), h.end());
-  const auto silu = [](double x) { return x / (1 + std::exp(-x)); };
-  const auto times = [](const std::string& name, std::size_t n_out,
-                        const std::vector<double>& x) {
-    std::vector<double> y(n_out, 0.0);
-    for (std::size_t o = 0; o < n_out; ++o) {
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        y[o] += static_cast<double>(Value(name, o * x.size() + i)) * x[i];
-      }
-    }
-    return y;
-  };
-  const auto best = [](const std::vector<double>& x) {
-    return static_cast<std::int32_t>(std::max_element(x.begin(), x.end()) -
-                                     x.begin());
-  };
+      .data = reinterpret_cast<const std::byte*>(kEmbedding)};
+  const auto heads = ParseDraftHeads(file, "heads", base.config);
+  EXPECT_TRUE(heads.ok());
+  std::vector<std::int32_t> got;
+  if (!heads.ok()) return got;
   ThreadPool pool(1);
+  const std::vector<float> hidden(kHidden.begin(), kHidden.end());
+  EXPECT_TRUE(
+      DraftHeadsRunner(*heads, base, pool).Guess(hidden, token, n, got).ok());
+  return got;
+}
 
-  const auto medusa_bytes = Heads(true);
-  const auto medusa = ParseDraftHeads(medusa_bytes, "m", config);
-  ASSERT_TRUE(medusa.ok());
-  std::vector<std::int32_t> got, want;
-  ASSERT_TRUE(
-      DraftHeadsRunner(*medusa, base, pool).Guess(hidden, 1, 9, got).ok());
+TEST(DraftHeads, MedusaGuessesTheFormulasArgmax) {
+  std::vector<std::int32_t> want;
   for (const std::string k : {"0", "1"}) {
-    auto state = times("heads." + k + ".res.weight", 3, h);
+    auto state = Times("heads." + k + ".res.weight", 3, kHidden);
     for (std::size_t i = 0; i < 3; ++i) {
-      state[i] = silu(state[i] + static_cast<double>(
+      state[i] = Silu(state[i] + static_cast<double>(
                                      Value("heads." + k + ".res.bias", i))) +
-                 h[i];
+                 kHidden[i];
     }
-    want.push_back(best(times("heads." + k + ".out.weight", 4, state)));
+    want.push_back(Best(Times("heads." + k + ".out.weight", 4, state)));
   }
-  EXPECT_EQ(got, want);
+  EXPECT_EQ(Guess(Heads(true), 1, 9), want);
+}
 
-  const auto eagle_bytes = Heads(false);
-  const auto eagle = ParseDraftHeads(eagle_bytes, "e", config);
-  ASSERT_TRUE(eagle.ok());
-  got.clear();
-  want.clear();
-  ASSERT_TRUE(
-      DraftHeadsRunner(*eagle, base, pool).Guess(hidden, 1, 3, got).ok());
-  std::vector<double> state = h;
+TEST(DraftHeads, EagleGuessesTheFormulasArgmax) {
+  std::vector<std::int32_t> want;
+  std::vector<double> state = kHidden;
   std::int32_t token = 1;
   for (int step = 0; step < 3; ++step) {
     std::vector<double> input = state;
     for (std::size_t i = 0; i < 3; ++i) {
       input.push_back(static_cast<double>(
-          embedding[static_cast<std::size_t>(token) * 3 + i]));
+          kEmbedding[static_cast<std::size_t>(token) * 3 + i]));
     }
-    auto inner = times("fc1.weight", 5, input);
-    for (double& x : inner) x = silu(x);
-    auto next = times("fc2.weight", 3, inner);
+    auto inner = Times("fc1.weight", 5, input);
+    for (double& x : inner) x = Silu(x);
+    auto next = Times("fc2.weight", 3, inner);
     double mean = 0, variance = 0;
     for (std::size_t i = 0; i < 3; ++i) {
-      next[i] = silu(next[i]) + state[i];
+      next[i] = Silu(next[i]) + state[i];
       mean += next[i] / 3;
     }
     for (const double x : next) variance += (x - mean) * (x - mean) / 3;
@@ -177,10 +181,10 @@ TEST(DraftHeads, GuessesAreTheFormulasArgmax) {
                      static_cast<double>(Value("norm.weight", i)) +
                  static_cast<double>(Value("norm.bias", i));
     }
-    token = best(times("out.weight", 4, state));
+    token = Best(Times("out.weight", 4, state));
     want.push_back(token);
   }
-  EXPECT_EQ(got, want);
+  EXPECT_EQ(Guess(Heads(false), 1, 3), want);
 }
 
 }  // namespace

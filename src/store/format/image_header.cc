@@ -80,6 +80,56 @@ const char* NameOf(ImageKind kind) {
   return kind == ImageKind::kState ? "state" : "block";
 }
 
+// What stands behind the fields that say what it is, whose checksum held.
+// bytes: the header.
+Result<BlockHeader> ParseFields(ImageKind kind, std::uint32_t version,
+                                ByteSpan bytes, std::uint64_t image_bytes,
+                                const std::string& what) {
+  const std::byte* p = bytes.data();
+  const auto n_tokens = LoadLe<std::uint32_t>(p + kBlockTokenCountAt);
+  const auto n_sections = LoadLe<std::uint32_t>(p + kBlockSectionCountAt);
+  if (n_tokens == 0 || n_tokens > kBlockTokensMax ||
+      n_sections > kBlockSectionsMax ||
+      HeaderBytes(kind, n_tokens, n_sections, version) != bytes.size()) {
+    return Corrupt(what, "the header's counts do not fit its length");
+  }
+  const auto first_token = LoadLe<std::uint32_t>(p + kBlockFirstTokenAt);
+  const bool piece = kind == ImageKind::kBlock && version == kPieceVersion;
+  if (first_token >= (piece ? n_tokens : 1)) {
+    return Corrupt(what, "it begins behind its end");
+  }
+  const auto position = LoadLe<std::uint64_t>(p + kStatePositionAt);
+  if (kind == ImageKind::kState &&
+      (position < n_tokens || position > kPositionMax)) {
+    return Corrupt(what, "of a position that no prefix has");
+  }
+  BlockHeader header;
+  header.model_id = GetDigest(bytes, kBlockModelIdAt);
+  header.format_id = GetDigest(bytes, kBlockFormatIdAt);
+  header.root_id = GetDigest(bytes, kBlockRootIdAt);
+  header.parent_id = GetDigest(bytes, kBlockParentIdAt);
+  header.block_id = GetDigest(bytes, kBlockIdAt);
+  header.header_bytes = static_cast<std::uint32_t>(bytes.size());
+  header.payload_bytes = LoadLe<std::uint64_t>(p + kBlockPayloadBytesAt);
+  if (header.payload_bytes != image_bytes - bytes.size()) {
+    return Corrupt(what, "the payload's length does not fit the file");
+  }
+  header.first_token = static_cast<int>(first_token);
+  header.position = kind == ImageKind::kState ? position : 0;
+  header.tokens.resize(n_tokens);
+  std::memcpy(header.tokens.data(), p + kBlockTokensAt,
+              n_tokens * sizeof(std::int32_t));
+  header.sections.reserve(n_sections);
+  const std::byte* at = p + SectionsAt(n_tokens);
+  for (std::uint32_t i = 0; i < n_sections; ++i, at += kSectionBytes) {
+    header.sections.push_back(GetSection(at));
+  }
+  if (!SectionsTile(header)) {
+    return Corrupt(what, "the sections do not cover the payload");
+  }
+  return header;
+}
+
 }  // namespace
 
 std::vector<std::byte> EncodeImageHeader(ImageKind kind, std::uint32_t version,
@@ -162,48 +212,8 @@ Result<BlockHeader> ParseImageHeader(ImageKind kind, ByteSpan bytes,
     return {Code::kIncompatible,
             what + ": " + name + " format version " + std::to_string(version)};
   }
-  const auto n_tokens = LoadLe<std::uint32_t>(p + kBlockTokenCountAt);
-  const auto n_sections = LoadLe<std::uint32_t>(p + kBlockSectionCountAt);
-  if (n_tokens == 0 || n_tokens > kBlockTokensMax ||
-      n_sections > kBlockSectionsMax ||
-      HeaderBytes(kind, n_tokens, n_sections, version) != header_bytes) {
-    return Corrupt(what, "the header's counts do not fit its length");
-  }
-  const auto first_token = LoadLe<std::uint32_t>(p + kBlockFirstTokenAt);
-  const bool piece = kind == ImageKind::kBlock && version == kPieceVersion;
-  if (first_token >= (piece ? n_tokens : 1)) {
-    return Corrupt(what, "it begins behind its end");
-  }
-  const auto position = LoadLe<std::uint64_t>(p + kStatePositionAt);
-  if (kind == ImageKind::kState &&
-      (position < n_tokens || position > kPositionMax)) {
-    return Corrupt(what, "of a position that no prefix has");
-  }
-  BlockHeader header;
-  header.model_id = GetDigest(bytes, kBlockModelIdAt);
-  header.format_id = GetDigest(bytes, kBlockFormatIdAt);
-  header.root_id = GetDigest(bytes, kBlockRootIdAt);
-  header.parent_id = GetDigest(bytes, kBlockParentIdAt);
-  header.block_id = GetDigest(bytes, kBlockIdAt);
-  header.header_bytes = header_bytes;
-  header.payload_bytes = LoadLe<std::uint64_t>(p + kBlockPayloadBytesAt);
-  if (header.payload_bytes != image_bytes - header_bytes) {
-    return Corrupt(what, "the payload's length does not fit the file");
-  }
-  header.first_token = static_cast<int>(first_token);
-  header.position = kind == ImageKind::kState ? position : 0;
-  header.tokens.resize(n_tokens);
-  std::memcpy(header.tokens.data(), p + kBlockTokensAt,
-              n_tokens * sizeof(std::int32_t));
-  header.sections.reserve(n_sections);
-  const std::byte* at = p + SectionsAt(n_tokens);
-  for (std::uint32_t i = 0; i < n_sections; ++i, at += kSectionBytes) {
-    header.sections.push_back(GetSection(at));
-  }
-  if (!SectionsTile(header)) {
-    return Corrupt(what, "the sections do not cover the payload");
-  }
-  return header;
+  return ParseFields(kind, version, bytes.first(header_bytes), image_bytes,
+                     what);
 }
 
 Result<void> CheckBlockHeader(const BlockHeader& header,

@@ -45,93 +45,127 @@ double PlainDurableWrite(const std::string& path, ByteSpan bytes) {
   return watch.ms() * 1e-3;
 }
 
-TEST(StoreSpeed, OfWritingVerifyingAndMapping) {
-  const char* size = std::getenv("HEARTH_SPEED_MB");
-  const std::uint64_t megabytes =
-      size != nullptr ? static_cast<std::uint64_t>(std::atoi(size)) : 32;
-  // 1.5 MiB a block
-  const KvSpec spec(UniformKv{.n_layers = 12,
-                              .n_heads = 8,
-                              .head_dim = 64,
-                              .key_format = KvFormat::kF16,
-                              .value_format = KvFormat::kF16});
-  const KvIdentity identity = TinyIdentity(spec);
-  const int n_blocks =
-      static_cast<int>(megabytes * 1'000'000 / (64 * spec.bytes_per_token()));
-  const TinyPrompt prompt(identity, spec, TinyTokens(64 * n_blocks));
-  std::uint64_t bytes = 0;
-  for (const auto& payload : prompt.payloads) bytes += payload.size();
+// 1.5 MiB a block.
+KvSpec SpeedSpec() {
+  return KvSpec(UniformKv{.n_layers = 12,
+                          .n_heads = 8,
+                          .head_dim = 64,
+                          .key_format = KvFormat::kF16,
+                          .value_format = KvFormat::kF16});
+}
 
-  TempDir dir;
-  const auto open = [&](bool verify) {
+class StoreSpeed : public ::testing::Test {
+ protected:
+  StoreSpeed()
+      : n_blocks_(static_cast<int>(Megabytes() * 1'000'000 /
+                                   (64 * spec_.bytes_per_token()))),
+        prompt_(identity_, spec_, TinyTokens(64 * n_blocks_)) {
+    for (const auto& payload : prompt_.payloads) {
+      one_piece_.insert(one_piece_.end(), payload.begin(), payload.end());
+    }
+    bytes_ = one_piece_.size();
+    std::printf("%d blocks of 64 tokens, %.1f MB\n", n_blocks_,
+                static_cast<double>(bytes_) * 1e-6);
+  }
+
+  std::unique_ptr<KvStore> Open(const StoreOptions& options) const {
+    return KvStore::Open(dir_.path() + "/s", options).value();
+  }
+  std::unique_ptr<KvStore> Open(bool verify) const {
     StoreOptions options;
     options.verify = verify;
-    return KvStore::Open(dir.path() + "/s", options).value();
-  };
-  std::printf("%d blocks of 64 tokens, %.1f MB\n", n_blocks,
-              static_cast<double>(bytes) * 1e-6);
-  std::vector<std::byte> one_piece;
-  for (const auto& payload : prompt.payloads) {
-    one_piece.insert(one_piece.end(), payload.begin(), payload.end());
+    return Open(options);
   }
-  Row("disk: one plain file, written and flushed", bytes,
-      PlainDurableWrite(dir.path() + "/plain", one_piece));
+  void RemoveStore() const { std::filesystem::remove_all(dir_.path() + "/s"); }
+
+  void Save() const;
+  void WorkOnMemory() const;
+  void LookUpAll() const;
+  void Encrypt() const;
+
+  const KvSpec spec_ = SpeedSpec();
+  const KvIdentity identity_ = TinyIdentity(spec_);
+  const int n_blocks_;
+  const TinyPrompt prompt_;
+  std::vector<std::byte> one_piece_;
+  std::uint64_t bytes_ = 0;
+  TempDir dir_;
+
+ private:
+  static std::uint64_t Megabytes() {
+    const char* size = std::getenv("HEARTH_SPEED_MB");
+    return size != nullptr ? static_cast<std::uint64_t>(std::atoi(size)) : 32;
+  }
+};
+
+// Leaves the store as block by block made it.
+void StoreSpeed::Save() const {
   {
-    const auto store = open(true);
+    const auto store = Open(true);
     const Stopwatch watch;
-    ASSERT_TRUE(prompt.SaveBlocks(*store).ok());
-    Row("store: durable, all blocks in one call", bytes, watch.ms() * 1e-3);
+    ASSERT_TRUE(prompt_.SaveBlocks(*store).ok());
+    Row("store: durable, all blocks in one call", bytes_, watch.ms() * 1e-3);
   }
-  std::filesystem::remove_all(dir.path() + "/s");
-  {
-    const auto store = open(true);
-    const Stopwatch watch;
-    for (std::size_t i = 0; i < prompt.blocks.size(); ++i) {
-      ASSERT_TRUE(prompt.SaveBlock(*store, i).ok());
-    }
-    Row("store: durable, block by block", bytes, watch.ms() * 1e-3);
+  RemoveStore();
+  const auto store = Open(true);
+  const Stopwatch watch;
+  for (std::size_t i = 0; i < prompt_.blocks.size(); ++i) {
+    ASSERT_TRUE(prompt_.SaveBlock(*store, i).ok());
   }
-  {
-    const Stopwatch watch;
-    std::vector<std::byte> copy(one_piece.size());
-    std::copy(one_piece.begin(), one_piece.end(), copy.begin());
-    Row("memory: copied into fresh pages", bytes, watch.ms() * 1e-3);
-  }
-  {
-    const Stopwatch watch;
-    std::uint64_t checksum = 0;
-    for (const auto& payload : prompt.payloads) checksum ^= Checksum64(payload);
-    Row("memory: XXH3 alone", bytes, watch.ms() * 1e-3);
-    EXPECT_NE(checksum, 1u);
-  }
+  Row("store: durable, block by block", bytes_, watch.ms() * 1e-3);
+}
+
+void StoreSpeed::WorkOnMemory() const {
+  const Stopwatch copying;
+  std::vector<std::byte> copy(one_piece_.size());
+  std::copy(one_piece_.begin(), one_piece_.end(), copy.begin());
+  Row("memory: copied into fresh pages", bytes_, copying.ms() * 1e-3);
+  const Stopwatch watch;
+  std::uint64_t checksum = 0;
+  for (const auto& payload : prompt_.payloads) checksum ^= Checksum64(payload);
+  Row("memory: XXH3 alone", bytes_, watch.ms() * 1e-3);
+  EXPECT_NE(checksum, 1u);
+}
+
+void StoreSpeed::LookUpAll() const {
   std::uint64_t sum = 0;
   for (const bool verify : {true, false, true, false}) {
-    const auto store = open(verify);
+    const auto store = Open(verify);
     const Stopwatch watch;
-    const StoreMatch match = LookUp(*store, identity, spec, prompt.tokens);
+    const StoreMatch match = LookUp(*store, identity_, spec_, prompt_.tokens);
     const double found = watch.ms() * 1e-3;
     for (const StoredBlock& block : match.blocks) sum += Sum(block.payload);
-    ASSERT_EQ(match.n_tokens, 64 * n_blocks);
+    ASSERT_EQ(match.n_tokens, 64 * n_blocks_);
     Row(verify ? "lookup, verified (page cache)"
                : "lookup, mapped, not verified (page cache)",
-        bytes, found);
-    Row("  and read once", bytes, watch.ms() * 1e-3);
+        bytes_, found);
+    Row("  and read once", bytes_, watch.ms() * 1e-3);
   }
   EXPECT_NE(sum, 0u);
-  {
-    std::filesystem::remove_all(dir.path() + "/s");
-    StoreOptions options;
-    options.vault = std::make_shared<const Vault>(Vault::Key{});
-    const auto store = KvStore::Open(dir.path() + "/s", options).value();
-    const Stopwatch writing;
-    ASSERT_TRUE(prompt.SaveBlocks(*store).ok());
-    Row("encrypted: durable, all blocks in one call", bytes,
-        writing.ms() * 1e-3);
-    const Stopwatch reading;
-    ASSERT_EQ(LookUp(*store, identity, spec, prompt.tokens).n_tokens,
-              64 * n_blocks);
-    Row("encrypted: lookup, verified (page cache)", bytes, reading.ms() * 1e-3);
-  }
+}
+
+void StoreSpeed::Encrypt() const {
+  RemoveStore();
+  StoreOptions options;
+  options.vault = std::make_shared<const Vault>(Vault::Key{});
+  const auto store = Open(options);
+  const Stopwatch writing;
+  ASSERT_TRUE(prompt_.SaveBlocks(*store).ok());
+  Row("encrypted: durable, all blocks in one call", bytes_,
+      writing.ms() * 1e-3);
+  const Stopwatch reading;
+  ASSERT_EQ(LookUp(*store, identity_, spec_, prompt_.tokens).n_tokens,
+            64 * n_blocks_);
+  Row("encrypted: lookup, verified (page cache)", bytes_, reading.ms() * 1e-3);
+}
+
+TEST_F(StoreSpeed, OfWritingVerifyingAndMapping) {
+  Row("disk: one plain file, written and flushed", bytes_,
+      PlainDurableWrite(dir_.path() + "/plain", one_piece_));
+  ASSERT_NO_FATAL_FAILURE(Save());
+  WorkOnMemory();
+  ASSERT_NO_FATAL_FAILURE(LookUpAll());
+  Encrypt();
 }
 
 }  // namespace

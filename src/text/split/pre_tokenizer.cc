@@ -141,6 +141,51 @@ void SplitByPattern(std::string_view text, SplitPattern pattern,
   }
 }
 
+// With the alphabet of byte-level BPE where `spells`, in memory of the scratch.
+void SplitByteLevel(const Step& step,
+                    const std::optional<SplitPattern>& pattern, bool spells,
+                    std::string_view piece, SplitScratch& scratch) {
+  std::vector<std::string_view>& out = scratch.others;
+  if (step.a != 0 && !piece.starts_with(' ')) {
+    scratch.storage.push_back(' ' + std::string(piece));
+    piece = scratch.storage.back();
+  }
+  const std::size_t first = out.size();
+  if (pattern) {
+    SplitByPattern(piece, *pattern, out);
+  } else {
+    out.push_back(piece);
+  }
+  if (!spells) return;
+  // One reserved buffer, so that the views stay valid while it fills.
+  scratch.storage.emplace_back();
+  std::string& spelled = scratch.storage.back();
+  spelled.reserve(piece.size() * 2);
+  for (std::size_t i = first; i < out.size(); ++i) {
+    const std::size_t start = spelled.size();
+    AppendSpelled(spelled, out[i]);
+    out[i] = std::string_view(spelled).substr(start);
+  }
+}
+
+void SplitBySpace(std::string_view piece, std::vector<std::string_view>& out) {
+  SplitByChar(
+      piece, SplitBehavior::kRemoved, out,
+      [](char32_t, std::uint16_t bits) { return (bits & kCharSpace) != 0; });
+}
+
+// Words, and each punctuation character alone.
+void SplitBert(std::string_view piece, std::vector<std::string_view>& out) {
+  const std::size_t first = out.size();
+  SplitBySpace(piece, out);
+  const std::vector<std::string_view> words(
+      out.begin() + static_cast<std::ptrdiff_t>(first), out.end());
+  out.resize(first);
+  for (const std::string_view word : words) {
+    SplitByChar(word, SplitBehavior::kIsolated, out, IsPunctuation);
+  }
+}
+
 // `\s+$`: a run of white space at the end of a line or of the text. By hand,
 // because an engine that looks at every start of a long run is quadratic.
 void SplitTrailingSpace(std::string_view text, Splitter& splitter) {
@@ -246,29 +291,9 @@ Result<void> PreTokenizer::Apply(const Runnable& runnable,
   const Step& step = runnable.step;
   std::vector<std::string_view>& out = scratch.others;
   switch (step.kind) {
-    case StepKind::kByteLevel: {
-      if (step.a != 0 && !piece.starts_with(' ')) {
-        scratch.storage.push_back(' ' + std::string(piece));
-        piece = scratch.storage.back();
-      }
-      const std::size_t first = out.size();
-      if (runnable.pattern) {
-        SplitByPattern(piece, *runnable.pattern, out);
-      } else {
-        out.push_back(piece);
-      }
-      if (!runnable.spell) return {};
-      // One reserved buffer, so that the views stay valid while it fills.
-      scratch.storage.emplace_back();
-      std::string& spelled = scratch.storage.back();
-      spelled.reserve(piece.size() * 2);
-      for (std::size_t i = first; i < out.size(); ++i) {
-        const std::size_t start = spelled.size();
-        AppendSpelled(spelled, out[i]);
-        out[i] = std::string_view(spelled).substr(start);
-      }
+    case StepKind::kByteLevel:
+      SplitByteLevel(step, runnable.pattern, runnable.spell, piece, scratch);
       return {};
-    }
     case StepKind::kSplitRegex: {
       if (runnable.pattern) {
         SplitByPattern(piece, *runnable.pattern, out);
@@ -303,21 +328,11 @@ Result<void> PreTokenizer::Apply(const Runnable& runnable,
       SplitWhitespace(piece, out);
       return {};
     case StepKind::kWhitespaceSplit:
-    case StepKind::kBertSplit: {
-      const std::size_t first = out.size();
-      SplitByChar(piece, SplitBehavior::kRemoved, out,
-                  [](char32_t, std::uint16_t bits) {
-                    return (bits & kCharSpace) != 0;
-                  });
-      if (step.kind == StepKind::kWhitespaceSplit) return {};
-      const std::vector<std::string_view> words(
-          out.begin() + static_cast<std::ptrdiff_t>(first), out.end());
-      out.resize(first);
-      for (const std::string_view word : words) {
-        SplitByChar(word, SplitBehavior::kIsolated, out, IsPunctuation);
-      }
+      SplitBySpace(piece, out);
       return {};
-    }
+    case StepKind::kBertSplit:
+      SplitBert(piece, out);
+      return {};
     default:
       return {};
   }
