@@ -6,69 +6,16 @@ hearth's code.
     python3 tools/make_family_models.py tests/data/models/made
 """
 
-import json
 import math
-import os
-import struct
 import sys
 
 import numpy as np
 
-VOCAB, WIDTH, HEADS, KV_HEADS, MLP, LAYERS, TOKENS, GREEDY = 64, 32, 4, 2, 48, 4, 40, 8
+from made.files import write_model
+from made.parts import HEADS, VOCAB, WIDTH, gelu_tanh, rms, silu
+from made.rotary import rotary
 
-
-def write_safetensors(path, tensors):
-    header, data = {}, b""
-    kinds = {"float32": "F32", "int32": "I32"}
-    for name, array in tensors.items():
-        array = np.ascontiguousarray(array)
-        raw = array.tobytes()
-        header[name] = {"dtype": kinds[str(array.dtype)], "shape": list(array.shape),
-                        "data_offsets": [len(data), len(data) + len(raw)]}
-        data += raw
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + data)
-
-
-def rms(x, weight, eps):
-    return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * weight
-
-
-def silu(x):
-    return x / (1 + np.exp(-x))
-
-
-def gelu_tanh(x):
-    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)))
-
-
-def rotary(c, head_dim, n_tokens):
-    """inv_freq and the factor of cos and sin."""
-    settings = c.get("rope_scaling") or {}
-    dim = int(head_dim * c.get("partial_rotary_factor", 1))
-    base = c.get("rope_theta", 10000.0)
-    i = np.arange(0, dim, 2) / dim
-    plain = base ** -i
-    kind = settings.get("rope_type", "default")
-    if kind == "yarn":
-        factor, original = settings["factor"], settings["original_max_position_embeddings"]
-
-        def index(turns):
-            return dim * math.log(original / (turns * 2 * math.pi)) / (2 * math.log(base))
-
-        low = max(math.floor(index(settings.get("beta_fast", 32))), 0)
-        high = min(math.ceil(index(settings.get("beta_slow", 1))), dim - 1)
-        ramp = np.clip((np.arange(dim // 2) - low) / max(high - low, 0.001), 0, 1)
-        return plain / factor * ramp + plain * (1 - ramp), 0.1 * math.log(factor) + 1
-    if kind == "longrope":
-        original = c["original_max_position_embeddings"]
-        stretch = c["max_position_embeddings"] / original
-        # The context that hearth is opened with decides, not the prompt.
-        factors = settings["long_factor" if stretch > 1 else "short_factor"]
-        return plain / np.array(factors), math.sqrt(1 + math.log(stretch) / math.log(original))
-    return plain, 1.0
+KV_HEADS, MLP, LAYERS = 2, 48, 4
 
 
 def rotate(x, inv_freq, factor):
@@ -228,25 +175,7 @@ MODELS = {
 def main(root):
     for seed, (name, c) in enumerate(MODELS.items()):
         rng = np.random.default_rng(seed + 1)
-        w32 = make_weights(c, rng)
-        w = {k: v.astype(np.float64) for k, v in w32.items()}
-        ids = rng.integers(0, VOCAB, TOKENS).tolist()
-        logits = forward(c, w, ids)
-        all_ids = list(ids)
-        for _ in range(GREEDY):
-            all_ids.append(int(forward(c, w, all_ids)[-1].argmax()))
-        path = os.path.join(root, name)
-        os.makedirs(path, exist_ok=True)
-        with open(os.path.join(path, "config.json"), "w") as f:
-            json.dump(c, f, indent=1)
-            f.write("\n")
-        write_safetensors(os.path.join(path, "model.safetensors"), w32)
-        write_safetensors(os.path.join(path, "reference.safetensors"), {
-            "input_ids": np.array(ids, np.int32),
-            "logits": logits.astype(np.float32),
-            "greedy": np.array(all_ids[TOKENS:], np.int32),
-            "last_logits": forward(c, w, all_ids)[-1].astype(np.float32)})
-        print(f"{name}: logits deviate by {logits.std():.2f}")
+        write_model(root, name, c, make_weights(c, rng), forward, rng)
 
 
 if __name__ == "__main__":
