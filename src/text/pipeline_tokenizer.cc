@@ -32,7 +32,7 @@ std::string_view BlankTaken(const std::vector<Step>& normalizers,
 class PipelineTokenizer::Lease {
  public:
   explicit Lease(const PipelineTokenizer& owner) : owner_(owner) {
-    const std::lock_guard lock(owner_.mutex_);
+    const MutexLock lock(owner_.mutex_);
     if (owner_.idle_.empty()) {
       scratch_ = std::make_unique<Scratch>();
     } else {
@@ -42,7 +42,7 @@ class PipelineTokenizer::Lease {
   }
   ~Lease() {
     Trim();
-    const std::lock_guard lock(owner_.mutex_);
+    const MutexLock lock(owner_.mutex_);
     if (owner_.idle_.size() < kIdleMax) {
       owner_.idle_.push_back(std::move(scratch_));
     }
@@ -293,13 +293,13 @@ void PipelineTokenizer::AppendBytes(std::int32_t id, bool at_start,
 }
 
 Digest PipelineTokenizer::Fingerprint() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!fingerprint_) fingerprint_ = FingerprintOf(spec_);
   return *fingerprint_;
 }
 
 void PipelineTokenizer::SetFingerprint(const Digest& digest) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   fingerprint_ = digest;
 }
 

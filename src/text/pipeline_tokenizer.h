@@ -6,12 +6,12 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "hearth/result.h"
 #include "text/added_tokens.h"
 #include "text/bpe/bpe.h"
@@ -96,9 +96,9 @@ class PipelineTokenizer final : public Tokenizer {
   bool cut_before_mark_ = false;
   std::shared_ptr<const void> backing_;
 
-  mutable std::mutex mutex_;  // the two below
-  mutable std::vector<std::unique_ptr<Scratch>> idle_;
-  mutable std::optional<Digest> fingerprint_;
+  mutable Mutex mutex_;
+  mutable std::vector<std::unique_ptr<Scratch>> idle_ HEARTH_GUARDED_BY(mutex_);
+  mutable std::optional<Digest> fingerprint_ HEARTH_GUARDED_BY(mutex_);
 };
 
 }  // namespace hearth

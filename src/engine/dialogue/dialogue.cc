@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "base/hash.h"
+#include "base/mutex.h"
 #include "engine/dialogue/form_cache.h"
 #include "engine/dialogue/opened_template.h"
 #include "engine/dialogue/prompt_places.h"
@@ -124,7 +124,7 @@ class DialogueImpl final : public Dialogue {
   // Made at the first use: a vocabulary takes a while.
   std::shared_ptr<const grammar::TokenTrie> TrieOf(
       const OpenedTemplate& opened) const {
-    const std::scoped_lock lock(tries_mutex_);
+    const MutexLock lock(tries_mutex_);
     auto& trie = tries_[&opened];
     if (trie == nullptr) {
       trie = output::TrieFor(*opened.family.program, *core_->tokenizer);
@@ -251,10 +251,10 @@ class DialogueImpl final : public Dialogue {
   OpenedTemplate plain_;
   std::optional<OpenedTemplate> with_tools_;  // none: the same
   mutable FormCache forms_;
-  mutable std::mutex tries_mutex_;  // of what follows
+  mutable Mutex tries_mutex_;
   mutable std::map<const OpenedTemplate*,
                    std::shared_ptr<const grammar::TokenTrie>>
-      tries_;
+      tries_ HEARTH_GUARDED_BY(tries_mutex_);
 };
 
 }  // namespace

@@ -257,7 +257,7 @@ Result<void> BundleStore::SaveBlocks(const BlockChain& prompt,
   if (first_block + payloads.size() > prompt.size()) {
     return {Code::kInvalidArgument, "more blocks than the prompt has"};
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (std::size_t i = 0; i < payloads.size(); ++i) {
     auto& kept = pending_[prompt[first_block + i].id];
     pending_bytes_ += payloads[i].size() - kept.size();
@@ -278,7 +278,7 @@ Result<void> BundleStore::SaveState(const BlockChain& prompt, const KvSpec&,
   if (n_tokens < 1 || n_tokens > prompt.tokens().size()) {
     return {Code::kInvalidArgument, "more tokens than the prompt has"};
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   pending_states_[StateQueryOf(prompt, n_tokens).prefix.block_id] = {
       n_tokens, {payload.begin(), payload.end()}};
   return {};
@@ -286,7 +286,7 @@ Result<void> BundleStore::SaveState(const BlockChain& prompt, const KvSpec&,
 
 void BundleStore::DropState(const BlockChain& prompt, std::size_t n_tokens) {
   if (n_tokens < 1 || n_tokens > prompt.tokens().size()) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Digest id = StateQueryOf(prompt, n_tokens).prefix.block_id;
   pending_states_.erase(id);
   dropped_states_.insert(id);
@@ -314,7 +314,7 @@ std::map<std::size_t, ByteSpan> BundleStore::StatesOf(
 
 Result<void> BundleStore::SaveManifest(const BlockChain& prompt,
                                        const KvSpec& spec, const std::string&) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return WriteFile(prompt, spec);
 }
 

@@ -11,12 +11,12 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "base/mutex.h"
 #include "store/bundle/bundle_file.h"
 #include "store/kv_store.h"
 
@@ -45,27 +45,33 @@ class BundleStore final : public KvStore {
  private:
   // The prompt's blocks and states, from memory and from the file as it is, as
   // a new file.
-  Result<void> WriteFile(const BlockChain& prompt, const KvSpec& spec);
+  Result<void> WriteFile(const BlockChain& prompt, const KvSpec& spec)
+      HEARTH_REQUIRES(mutex_);
 
   std::map<std::size_t, ByteSpan> StatesOf(
-      const BlockChain& prompt, std::span<const StoredState> in_file) const;
+      const BlockChain& prompt, std::span<const StoredState> in_file) const
+      HEARTH_REQUIRES(mutex_);
 
   const std::string path_;
   const StoreOptions options_;
   FileOps& ops_;
   std::atomic<bool> stop_{false};
-  std::mutex mutex_;  // guards what follows; held while the file is written
+  Mutex mutex_;  // held while the file is written
   // Blocks that the file does not hold yet.
-  std::unordered_map<Digest, std::vector<std::byte>> pending_;
+  std::unordered_map<Digest, std::vector<std::byte>> pending_
+      HEARTH_GUARDED_BY(mutex_);
   // States, by the id of the prefix that they are behind.
   struct PendingState {
     std::size_t n_tokens = 0;
     std::vector<std::byte> payload;
   };
-  std::unordered_map<Digest, PendingState> pending_states_;
-  std::unordered_set<Digest> dropped_states_;  // that the file still holds
-  std::uint64_t pending_bytes_ = 0;
-  std::uint64_t file_bytes_ = 0;  // of the blocks that were written last
+  std::unordered_map<Digest, PendingState> pending_states_
+      HEARTH_GUARDED_BY(mutex_);
+  std::unordered_set<Digest> dropped_states_
+      HEARTH_GUARDED_BY(mutex_);  // that the file still holds
+  std::uint64_t pending_bytes_ HEARTH_GUARDED_BY(mutex_) = 0;
+  std::uint64_t file_bytes_ HEARTH_GUARDED_BY(mutex_) =
+      0;  // of the blocks that were written last
 };
 
 }  // namespace hearth

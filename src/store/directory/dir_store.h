@@ -14,6 +14,7 @@
 
 #include "base/files/directory.h"
 #include "base/files/vault.h"
+#include "base/mutex.h"
 #include "base/thread_pool.h"
 #include "store/budget/budgeted_writer.h"
 #include "store/format/block_image.h"
@@ -203,8 +204,8 @@ class DirStore : public KvStore {
   FileOps& ops_;
   SpaceLimits limits_;
   std::atomic<bool> stop_{false};
-  mutable std::mutex mutex_;  // guards links_
-  std::unordered_map<Digest, Link> links_;
+  mutable Mutex mutex_;
+  std::unordered_map<Digest, Link> links_ HEARTH_GUARDED_BY(mutex_);
   std::mutex readers_mutex_;             // held for a loop
   std::unique_ptr<ThreadPool> readers_;  // made by the first loop
   std::thread tidying_;

@@ -29,14 +29,14 @@ struct DirStore::NewBlock {
 };
 
 void DirStore::Remember(const Digest& id, const Link& link) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (links_.size() >= kRememberedMax) links_.clear();
   links_[id] = link;
 }
 
 std::vector<DirStore::Place> DirStore::RememberedPlaces(Digest id,
                                                         int n_tokens) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<Place> places;
   while (n_tokens > 0) {
     const auto link = links_.find(id);
@@ -50,7 +50,7 @@ std::vector<DirStore::Place> DirStore::RememberedPlaces(Digest id,
 }
 
 void DirStore::ProtectChain(Digest id, Protection& protection) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   while (protection.blocks.insert(id).second) {
     const auto link = links_.find(id);
     if (link == links_.end()) return;

@@ -72,12 +72,12 @@ std::string RemoteTier::TurnOff(Link& link, const Error& error) {
 }
 
 void RemoteTier::Distrust(const Digest& id) {
-  const std::lock_guard lock(distrusted_mutex_);
+  const MutexLock lock(distrusted_mutex_);
   distrusted_.insert(id);
 }
 
 bool RemoteTier::TakeDistrust(const Digest& id) {
-  const std::lock_guard lock(distrusted_mutex_);
+  const MutexLock lock(distrusted_mutex_);
   return distrusted_.erase(id) > 0;
 }
 
@@ -86,7 +86,7 @@ RemoteTier::Fetched RemoteTier::Fetch(std::span<const Digest> ids,
                                       Deadline deadline) {
   Fetched fetched;
   Link& link = fetching_;
-  const std::lock_guard lock(link.mutex);
+  const MutexLock lock(link.mutex);
   if (!link.backoff.open()) {
     fetched.reason = "the shared cache is off after a failure";
     return fetched;
@@ -166,7 +166,7 @@ RemoteTier::First RemoteTier::FetchFirst(std::span<const Digest> ids,
   First first;
   first.index = ids.size();
   Link& link = fetching_;
-  const std::lock_guard lock(link.mutex);
+  const MutexLock lock(link.mutex);
   if (!link.backoff.open()) return first;
   Result<void> done = Ready(link, deadline);
   if (done.ok()) {
@@ -219,7 +219,9 @@ void RemoteTier::Offer(const Digest& id, std::vector<std::byte> file) {
       [this, id, file = std::move(file)]() -> Result<void> {
         const auto sent = Send(id, file);
         // Said by the fetching side, which meets the same server.
-        if (!sent.ok()) (void)TurnOff(sending_, sent.error());
+        if (sent.ok()) return {};
+        const MutexLock lock(sending_.mutex);
+        (void)TurnOff(sending_, sent.error());
         return {};
       },
       bytes);
@@ -229,7 +231,7 @@ void RemoteTier::Offer(const Digest& id, std::vector<std::byte> file) {
 Result<void> RemoteTier::Send(const Digest& id,
                               std::span<const std::byte> file) {
   Link& link = sending_;
-  const std::lock_guard lock(link.mutex);
+  const MutexLock lock(link.mutex);
   if (!link.backoff.open() || queue_.giving_up() || giving_up_) return {};
   const Deadline deadline = NewDeadline();
   HEARTH_TRY(Ready(link, deadline));
@@ -274,7 +276,7 @@ Result<void> RemoteTier::Drain(double seconds_max) {
   n_told_ += n_lost;
   std::string why = "not sent in time";
   if (drained.ok()) {
-    const std::lock_guard lock(sending_.mutex);
+    const MutexLock lock(sending_.mutex);
     if (!sending_.told.empty()) why = sending_.told;
   }
   return {Code::kIo, "shared cache " + url_.Name() + ": " +

@@ -16,7 +16,6 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +24,7 @@
 
 #include "base/files/vault.h"
 #include "base/hash.h"
+#include "base/mutex.h"
 #include "store/directory/save_queue.h"
 #include "store/remote/redis_servers.h"
 
@@ -100,21 +100,24 @@ class RemoteTier {
  private:
   struct Link {
     explicit Link(std::chrono::seconds pause) : backoff(pause) {}
-    std::mutex mutex;  // held for a whole call
-    std::unique_ptr<RedisServers> servers;
-    Backoff backoff;
-    std::string told;  // what it was last turned off for
+    Mutex mutex;  // held for a whole call
+    std::unique_ptr<RedisServers> servers HEARTH_GUARDED_BY(mutex);
+    Backoff backoff HEARTH_GUARDED_BY(mutex);
+    // What it was last turned off for.
+    std::string told HEARTH_GUARDED_BY(mutex);
   };
 
-  Result<void> Ready(Link& link, Deadline deadline);
+  Result<void> Ready(Link& link, Deadline deadline) HEARTH_REQUIRES(link.mutex);
   Result<bool> FetchSome(Link& link, std::span<const Digest> ids,
                          std::size_t file_bytes_max, Deadline deadline,
-                         std::vector<std::string>& files);
+                         std::vector<std::string>& files)
+      HEARTH_REQUIRES(link.mutex);
   Result<void> LookForFirst(Link& link, std::span<const Digest> ids,
                             std::size_t file_bytes_max, Deadline deadline,
-                            First& first);
+                            First& first) HEARTH_REQUIRES(link.mutex);
   Result<void> Send(const Digest& id, std::span<const std::byte> file);
-  std::string TurnOff(Link& link, const Error& error);
+  std::string TurnOff(Link& link, const Error& error)
+      HEARTH_REQUIRES(link.mutex);
 
   bool TakeDistrust(const Digest& id);
 
@@ -122,8 +125,8 @@ class RemoteTier {
   const std::shared_ptr<const Vault> key_;
   const std::chrono::milliseconds deadline_;
   Link fetching_, sending_;
-  std::mutex distrusted_mutex_;
-  std::unordered_set<Digest> distrusted_;
+  Mutex distrusted_mutex_;
+  std::unordered_set<Digest> distrusted_ HEARTH_GUARDED_BY(distrusted_mutex_);
   std::atomic<bool> giving_up_{false};
   std::atomic<std::uint64_t> n_offered_{0}, n_there_{0}, n_told_{0};
   SaveQueue queue_;
