@@ -55,6 +55,11 @@ struct FakeBlock {
 };
 using FakeBlockPtr = std::shared_ptr<FakeBlock>;
 
+// What the store has of a prompt.
+struct FakeFound final : Found {
+  std::vector<std::uint64_t> ids;
+};
+
 class FakeSequence final : public Sequence {
  public:
   explicit FakeSequence(FakeEngine& engine, std::uint64_t root);

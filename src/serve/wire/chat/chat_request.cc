@@ -33,19 +33,11 @@ Checked ReadAllowed(const OrderedJson& choice, const ToolSet& tools,
   const std::string mode = reader.Text("mode").value_or("auto");
   const OrderedJson* names = reader.FindArray("tools");
   HEARTH_TRY(reader.Finish());
-  if (mode != "auto" && mode != "required") {
-    return BadField(path + ".mode", "must be auto or required.");
-  }
-  HEARTH_TRY(Choose(mode == "auto" ? ToolUse::kAuto : ToolUse::kRequired, "",
-                    "tool_choice", tools, form));
+  HEARTH_TRY(ChooseAllowed(mode, path + ".mode", tools, form));
   for (std::size_t i = 0; names != nullptr && i < names->size(); ++i) {
     const std::string at = At(path + ".tools", i);
     HEARTH_TRY(TypeOf((*names)[i], at));
-    const std::string name = NamedIn((*names)[i]);
-    if (!tools.Has(name)) {
-      return BadField(at, "no tool is called \"" + name + "\".");
-    }
-    form.allowed_tools.push_back(name);
+    HEARTH_TRY(Allow(NamedIn((*names)[i]), at, tools, form));
   }
   if (form.allowed_tools.empty()) form.tool_use = ToolUse::kNone;
   return Done{};
@@ -57,13 +49,7 @@ Checked ReadToolChoice(const OrderedJson* choice, const ToolSet& tools,
   if (choice == nullptr) return Done{};
   const std::string path = "tool_choice";
   if (choice->is_string()) {
-    const std::string word = choice->get<std::string>();
-    if (word == "none") return Choose(ToolUse::kNone, "", path, tools, form);
-    if (word == "auto") return Done{};
-    if (word == "required") {
-      return Choose(ToolUse::kRequired, "", path, tools, form);
-    }
-    return BadField(path, "must be none, auto, required or name a tool.");
+    return ChooseByWord(choice->get<std::string>(), tools, form);
   }
   HEARTH_ASSIGN(const std::string type, TypeOf(*choice, path));
   if (type == "allowed_tools") {

@@ -107,6 +107,15 @@ Checked AddChatTool(const OrderedJson& tool, const std::string& path,
   return tools.AddCustom(name, description, "", path + ".custom");
 }
 
+Checked Allow(const std::string& name, const std::string& path,
+              const ToolSet& tools, AnswerForm& form) {
+  if (!tools.Has(name)) {
+    return BadField(path, "no tool is called \"" + name + "\".");
+  }
+  form.allowed_tools.push_back(name);
+  return Done{};
+}
+
 Checked Choose(ToolUse use, const std::string& name, const std::string& path,
                const ToolSet& tools, AnswerForm& form) {
   form.tool_use = use;
@@ -114,11 +123,28 @@ Checked Choose(ToolUse use, const std::string& name, const std::string& path,
     return BadField(path, "asks for a call, but there are no tools to call.");
   }
   if (use != ToolUse::kNamed) return Done{};
-  if (!tools.Has(name)) {
-    return BadField(path, "no tool is called \"" + name + "\".");
+  form.allowed_tools.clear();
+  return Allow(name, path, tools, form);
+}
+
+Checked ChooseByWord(const std::string& word, const ToolSet& tools,
+                     AnswerForm& form) {
+  const std::string path = "tool_choice";
+  if (word == "none") return Choose(ToolUse::kNone, "", path, tools, form);
+  if (word == "auto") return Done{};
+  if (word == "required") {
+    return Choose(ToolUse::kRequired, "", path, tools, form);
   }
-  form.allowed_tools = {name};
-  return Done{};
+  return BadField(path, "must be none, auto, required or name a tool.");
+}
+
+Checked ChooseAllowed(const std::string& mode, const std::string& path,
+                      const ToolSet& tools, AnswerForm& form) {
+  if (mode != "auto" && mode != "required") {
+    return BadField(path, "must be auto or required.");
+  }
+  return Choose(mode == "auto" ? ToolUse::kAuto : ToolUse::kRequired, "",
+                "tool_choice", tools, form);
 }
 
 Checked CheckToolFormat(const ToolSet& tools, const ParseContext& context) {

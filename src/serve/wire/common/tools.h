@@ -49,10 +49,22 @@ class ToolSet {
 Checked AddChatTool(const OrderedJson& tool, const std::string& path,
                     ToolSet& tools, Ignored& ignored);
 
+// Adds a tool to those that may be called, by the name that the model knows it
+// by; `path` is where it is named.
+Checked Allow(const std::string& name, const std::string& path,
+              const ToolSet& tools, AnswerForm& form);
+
 // Puts a choice into the form, or says why there is no such choice. `name`: of
 // the one tool for kNamed, as the model knows it.
 Checked Choose(ToolUse use, const std::string& name, const std::string& path,
                const ToolSet& tools, AnswerForm& form);
+
+// What OpenAI's two dialects have in common: a tool_choice that is a word, and
+// the mode, at `path`, of one that lists the tools that are allowed.
+Checked ChooseByWord(const std::string& word, const ToolSet& tools,
+                     AnswerForm& form);
+Checked ChooseAllowed(const std::string& mode, const std::string& path,
+                      const ToolSet& tools, AnswerForm& form);
 
 // Tools, and no template that knows how to write calls.
 Checked CheckToolFormat(const ToolSet& tools, const ParseContext& context);

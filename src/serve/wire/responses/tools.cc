@@ -39,11 +39,7 @@ Checked ReadAllowed(const OrderedJson& choice, const ToolSet& tools,
   const std::string mode = reader.Text("mode").value_or("auto");
   const OrderedJson* names = reader.FindArray("tools");
   HEARTH_TRY(reader.Finish());
-  if (mode != "auto" && mode != "required") {
-    return BadField("tool_choice.mode", "must be auto or required.");
-  }
-  HEARTH_TRY(Choose(mode == "auto" ? ToolUse::kAuto : ToolUse::kRequired, "",
-                    "tool_choice", tools, form));
+  HEARTH_TRY(ChooseAllowed(mode, "tool_choice.mode", tools, form));
   for (std::size_t i = 0; names != nullptr && i < names->size(); ++i) {
     const std::string at = At("tool_choice.tools", i);
     HEARTH_ASSIGN(const std::string type, TypeOf((*names)[i], at));
@@ -52,10 +48,7 @@ Checked ReadAllowed(const OrderedJson& choice, const ToolSet& tools,
       continue;
     }
     HEARTH_ASSIGN(const std::string name, ChosenName((*names)[i], at, ignored));
-    if (!tools.Has(name)) {
-      return BadField(at, "no tool is called \"" + name + "\".");
-    }
-    form.allowed_tools.push_back(name);
+    HEARTH_TRY(Allow(name, at, tools, form));
   }
   if (form.allowed_tools.empty()) form.tool_use = ToolUse::kNone;
   return Done{};
@@ -100,13 +93,7 @@ Checked ReadResponsesChoice(const OrderedJson* choice, const ToolSet& tools,
   if (choice == nullptr) return Done{};
   const std::string path = "tool_choice";
   if (choice->is_string()) {
-    const std::string word = choice->get<std::string>();
-    if (word == "none") return Choose(ToolUse::kNone, "", path, tools, form);
-    if (word == "auto") return Done{};
-    if (word == "required") {
-      return Choose(ToolUse::kRequired, "", path, tools, form);
-    }
-    return BadField(path, "must be none, auto, required or name a tool.");
+    return ChooseByWord(choice->get<std::string>(), tools, form);
   }
   HEARTH_ASSIGN(const std::string type, TypeOf(*choice, path));
   if (type == "allowed_tools") {
