@@ -62,7 +62,7 @@ export function madeState(conversations, now) {
   const series = (low, high, often) => Array.from({ length: 120 }, () => (quiet || next() > often ? null : low + next() * next() * (high - low)));
   return {
     sequence: 1, now_ms: now,
-    model: { id: quiet ? "hearth-agent-32m" : "Qwen3-4B-Instruct-Q4_K_M", context_tokens: quiet ? 512 : 32768, block_tokens: 64 },
+    model: { id: quiet ? "hearth-agent-32m" : "Qwen3-4B-Instruct-Q4_K_M", context_tokens: quiet ? 8192 : 32768, block_tokens: 64 },
     meters: {
       memory_held: quiet ? 0 : 1.9e9, memory_mapped: quiet ? 0 : 3.2e9, memory_budget: 4.1e9, has_store: true,
       disk_used: quiet ? 1.1e6 : 14.2e9, disk_budget: 20e9, save_queue: conversations > 1 ? 12.6e6 : 0,
@@ -84,7 +84,7 @@ export function madeStore(promptCount, blockCount, now) {
   const blocks = { id: [], node: [], tokens: [], shared: [], age_s: [], present: [], left_out: 0 };
   const add = (parent, count, ageMs, holes = 0) => {
     const first = parent < 0 ? 0 : nodes[parent].first_token + nodes[parent].tokens;
-    nodes.push({ parent, first_token: first, tokens: count * 64, blocks: count, present: count - holes, bytes: count * 786432, prompts: 0, last_use_ms: now - ageMs });
+    nodes.push({ parent, first_token: first, tokens: count * 64, blocks: count, present: count - holes, bytes: count * 786432, states: 0, bytes_states: 0, prompts: 0, last_use_ms: now - ageMs });
     return nodes.length - 1;
   };
   const end = (node, age, holes) => {
@@ -92,7 +92,7 @@ export function madeStore(promptCount, blockCount, now) {
     const tokens = nodes[node].first_token + nodes[node].tokens;
     prompts.push({
       name: `qwen3-4b-instruct-${(0x9e3779b97f4a * (prompts.length + 1) % 2 ** 48).toString(16).padStart(12, "0")}`,
-      model: "qwen3-4b-instruct", tokens, usable: holes ? tokens - 640 : tokens, whole: !holes, bytes: tokens * 12288, bytes_shared: tokens * 9000,
+      model: "qwen3-4b-instruct", tokens, usable: holes ? tokens - 640 : tokens, whole: !holes, bytes: tokens * 12288, bytes_shared: tokens * 9000, states: 0, bytes_states: 0,
       created_ms: now - age - 3600e3, last_use_ms: now - age, pinned: prompts.length === 2, node,
     });
   };

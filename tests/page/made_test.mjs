@@ -77,6 +77,21 @@ test("a stored prompt tells of itself and can be pinned and evicted", () => {
   });
 });
 
+test("the recurrent states of a hybrid are counted", () => {
+  const store = madeStore(3, 60, Date.now());
+  store.nodes[0].states = 2;
+  store.nodes[0].bytes_states = 3e6;
+  Object.assign(store.prompts[0], { states: 2, bytes_states: 3e6 });
+  return withPage({ ...empty(), store }, {}, async (page) => {
+    await page.locator("#store-count", { hasText: "2 recurrent states" }).waitFor();
+    await page.locator(`.tree-row[title="${store.prompts[0].name}"]`).click();
+    await page.locator("#prompt", { hasText: "Recurrent states2, 3.0 MB" }).waitFor();
+    await page.locator(`.tree-row[title="${store.prompts[1].name}"]`).click();
+    await page.locator("#prompt h3", { hasText: store.prompts[1].name }).waitFor();
+    assert.doesNotMatch(await page.locator("#prompt").textContent(), /Recurrent/);
+  });
+});
+
 test("chat: reasoning folded, calls shown, their results asked for", () => withPage(empty(), {}, async (page) => {
   await page.locator("summary", { hasText: "Settings" }).click();
   await page.locator("#chat-tools").fill('[{"type":"function","function":{"name":"clock"}}]');
@@ -108,7 +123,7 @@ test("chat: stop, edit with what it keeps, forks side by side, retry", () => wit
   await page.locator(".forks .forks").waitFor();
   await page.locator("#chat-send:visible").waitFor();
   await page.locator(".fork").first().getByRole("button", { name: "Go on here" }).first().click();
-  assert.ok(await page.locator(".fork").first().locator(".message.on-path").count() > 0);
+  await page.locator(".fork").first().locator(".message.on-path").first().waitFor();
 }));
 
 test("the keyboard reaches rows, tabs and blocks", () => withPage(full(), {}, async (page) => {
@@ -148,7 +163,9 @@ test("without motion a block has its colour at once", () => withPage(empty(), { 
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   const first = await firstPixel(page);
   await page.waitForTimeout(700);
-  assert.deepEqual(await firstPixel(page), first);
+  // Reading a canvas moves it between rasterizers, which round differently.
+  const later = await firstPixel(page);
+  assert.ok(later.every((value, i) => Math.abs(value - first[i]) <= 4), `${first} became ${later}`);
 }));
 
 // All of the field flashes at once, so that each frame draws every block.

@@ -88,6 +88,8 @@ function showPrompt() {
       figure("Tokens", formatCount(prompt.tokens)),
       figure("Shared with others", `${formatCount(trunk)} (${formatShare(trunk, prompt.tokens)})`),
       figure("Size", `${formatBytes(prompt.bytes)}, ${formatBytes(prompt.bytes_shared)} shared`),
+      // Only of models with recurrent layers.
+      ...(prompt.states ? [figure("Recurrent states", `${formatCount(prompt.states)}, ${formatBytes(prompt.bytes_states)}`)] : []),
       figure("Last use", formatAgo(prompt.last_use_ms, serverNow())),
       figure("Stored", formatAgo(prompt.created_ms, serverNow()))),
     el("p", { text: whyNotAll(store.told, prompt) }),

@@ -126,8 +126,10 @@ function showTree() {
     ? "Nothing is stored yet. A prompt of one block or more is kept by itself while it is read, and serves whatever begins like it."
     : "This server keeps nothing: it was started without a prompt cache directory.");
   const blocks = told.blocks.id.length;
+  const states = told.nodes.reduce((sum, node) => sum + node.states, 0);
   setText(byId("store-count"), empty ? "" :
     `${plural(told.prompts.length, "prompt")}, ${plural(blocks, "block")}` +
+    (states ? `, ${plural(states, "recurrent state")}` : "") +
     (told.locked ? `, ${formatCount(told.locked)} under another key` : ""));
   const layout = layOutTree(told);
   const ends = promptsByNode(told);
