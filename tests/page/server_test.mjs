@@ -128,7 +128,7 @@ test("a block that was set aside is a hole in the tree until it is computed agai
   try {
     await page.reload();
     await page.locator(".tree-row", { hasText: "has a hole" }).click();
-    await page.locator("#prompt", { hasText: /A block is missing after token/ }).waitFor();
+    await page.locator("#prompt", { hasText: /Something is missing after token/ }).waitFor();
     await chat(again.url, history(180, 5));
     await page.locator(".tree-row", { hasText: "has a hole" }).waitFor({ state: "detached" });
   } finally {
