@@ -23,13 +23,10 @@
 #include <unordered_set>
 #include <vector>
 
+#include "store/budget/eviction_plan.h"
 #include "store/directory/catalog.h"
 
 namespace hearth {
-
-struct EvictionPolicy {
-  double half_life_s = 24 * 3600;
-};
 
 // What an operation in progress needs.
 struct Protection {
