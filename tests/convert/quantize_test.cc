@@ -39,6 +39,24 @@ TEST(Quantize, EveryTypeStaysNearTheModel) {
   }
 }
 
+// Families with other mixers than attention: what is quantised of them leaves
+// the logits near, and what their memories decay by stays as it was.
+TEST(Quantize, OtherMixersStayNearTheModel) {
+  const TempDir dir;
+  for (const char* family : {"lfm2", "qwen3_5_long"}) {
+    const std::string model = kTestData + "/models/hf/" + family;
+    const std::vector<float> expected = LogitsOf(model);
+    for (const auto& [type, distance] :
+         {std::pair{"Q8_0", 0.12}, std::pair{"Q4_K_M", 0.55}}) {
+      const std::string out = dir.path() + "/m.gguf";
+      const auto report = QuantizeModel(model, out, type, {.replace = true});
+      ASSERT_TRUE(report.ok()) << report.error().message;
+      EXPECT_LE(Distance(expected, LogitsOf(out)), distance)
+          << family << " " << type;
+    }
+  }
+}
+
 TEST(Quantize, WhatDoesNotFitIsWrittenWiderAndListed) {
   const TempDir dir;
   const std::string out = dir.path() + "/m.gguf";

@@ -19,17 +19,13 @@ constexpr std::string_view kCarried[] = {
     "residual_dropout",  "use_cache"};
 
 // Said anew, whether or not under the same name, or about the writer alone.
-constexpr std::string_view kSaid[] = {"_name_or_path",
-                                      "dtype",
-                                      "torch_dtype",
-                                      "rope_parameters",
-                                      "rope_scaling",
-                                      "rope_theta",
-                                      "head_dim",
-                                      "layer_types",
-                                      "mlp_bias",
-                                      "attention_bias",
-                                      "transformers_version"};
+constexpr std::string_view kSaid[] = {
+    "_name_or_path",   "quantization_config",
+    "dtype",           "torch_dtype",
+    "rope_parameters", "rope_scaling",
+    "rope_theta",      "head_dim",
+    "layer_types",     "mlp_bias",
+    "attention_bias",  "transformers_version"};
 
 bool Holds(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();

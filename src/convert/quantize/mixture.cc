@@ -139,13 +139,20 @@ MixtureFacts FactsOf(const ModelConfig& config) {
 }
 
 bool IsQuantised(std::string_view gguf_name, std::size_t n_dims) {
-  return n_dims >= 2 && gguf_name.ends_with(".weight") &&
-         gguf_name != "position_embd.weight" &&
-         !gguf_name.ends_with("_norm.weight") &&
-         !gguf_name.ends_with("ffn_gate_inp.weight") &&
-         !gguf_name.ends_with("ffn_gate_inp_shexp.weight") &&
-         !gguf_name.ends_with("ssm_conv1d.weight") &&
-         !gguf_name.ends_with("shortconv.conv.weight");
+  // Norms, what chooses experts, convolutions, and what a layer's memory decays
+  // by: small, and a little error goes far.
+  constexpr std::string_view kKept[] = {
+      "_norm.weight",      "ffn_gate_inp.weight",   "ffn_gate_inp_shexp.weight",
+      "ssm_conv1d.weight", "shortconv.conv.weight", "ssm_alpha.weight",
+      "ssm_beta.weight",   "ssm_ba.weight"};
+  if (n_dims < 2 || !gguf_name.ends_with(".weight") ||
+      gguf_name == "position_embd.weight" ||
+      gguf_name == "per_layer_model_proj.weight") {
+    return false;
+  }
+  return std::none_of(
+      std::begin(kKept), std::end(kKept),
+      [&](std::string_view ending) { return gguf_name.ends_with(ending); });
 }
 
 DType MixtureFormat(const QuantizeType& type, const MixtureFacts& facts,

@@ -101,6 +101,13 @@ TEST(Mixture, VectorsPositionsRoutersAndTapsStay) {
   EXPECT_FALSE(IsQuantised("blk.0.ssm_conv1d.weight", 2));
   EXPECT_FALSE(IsQuantised("blk.0.shortconv.conv.weight", 2));
   EXPECT_TRUE(IsQuantised("blk.0.shortconv.in_proj.weight", 2));
+  for (const char* rates : {"ssm_alpha", "ssm_beta", "ssm_ba"}) {
+    const std::string name = "blk.0." + std::string(rates) + ".weight";
+    EXPECT_FALSE(IsQuantised(name, 2)) << name;
+  }
+  EXPECT_TRUE(IsQuantised("blk.0.ssm_in.weight", 2));
+  EXPECT_FALSE(IsQuantised("per_layer_model_proj.weight", 2));
+  EXPECT_TRUE(IsQuantised("per_layer_token_embd.weight", 2));
   EXPECT_TRUE(IsQuantised("blk.0.attn_q.weight", 2));
   EXPECT_TRUE(IsQuantised("blk.0.ffn_down_exps.weight", 3));
   EXPECT_FALSE(IsQuantised("blk.0.attn_norm.weight", 1));
