@@ -86,7 +86,8 @@ function notePicture(lane, canvas) {
   cells.forEach((place, i) => {
     const cell = picture.cells[i];
     if (cell && cell.place === place) return;
-    const since = stillness.matches ? 0 : now + (sweepMs * nth++) / Math.max(fresh, 8);
+    // The clock begins with the page, so no point of it is long ago enough.
+    const since = stillness.matches ? -Infinity : now + (sweepMs * nth++) / Math.max(fresh, 8);
     picture.cells[i] = { place, from: cell ? cell.place : null, since };
   });
   picture.cells.length = cells.length;
