@@ -92,21 +92,24 @@ class Reader {
   // The image that a block's stands behind, as its header says, with or without
   // a key: of a prefill that was stopped before its manifest.
   std::optional<Digest> InFrontOfBlock(std::size_t i) const {
-    const CatalogFile& file = catalog_.files[i];
-    const auto folder = OpenFolder(root_, file.folder);
-    if (!folder.ok()) return std::nullopt;
-    const auto header = ReadBlockHeader(*folder, file.name);
+    const auto header = HeaderAt(i, ReadBlockHeader);
     if (!header.ok()) return std::nullopt;
     return header->first_token > 0 ? IdBefore(*header) : header->parent_id;
   }
 
   std::optional<Digest> InFrontOfState(std::size_t i) const {
-    const CatalogFile& file = catalog_.files[i];
-    const auto folder = OpenFolder(root_, file.folder);
-    if (!folder.ok()) return std::nullopt;
-    const auto header = ReadStateHeader(*folder, file.name);
+    const auto header = HeaderAt(i, ReadStateHeader);
     if (!header.ok()) return std::nullopt;
     return header->parent_id;
+  }
+
+  template <typename Header>
+  Result<Header> HeaderAt(std::size_t i,
+                          Result<Header> (*read)(const Directory&,
+                                                 const std::string&)) const {
+    const CatalogFile& file = catalog_.files[i];
+    HEARTH_ASSIGN(const Directory folder, OpenFolder(root_, file.folder));
+    return read(folder, file.name);
   }
 
   const Directory& root_;
