@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { work } from "./agent.mjs";
 import { makeFolder } from "./folder.mjs";
-import { startServer, untilSaved } from "./server.mjs";
+import { startServer, untilSaved } from "../served.mjs";
 
 const [program, ...model] = process.argv.slice(2);
 const question = "Which port does the server use? It is in one of the files in notes.";
@@ -18,13 +18,13 @@ const system = ["You are an agent. Use the tools to do what the user asks.",
   readFileSync(path.join(import.meta.dirname, "handbook.md"), "utf8")].join("\n\n");
 
 async function arm(name, words, home) {
-  const server = await startServer(program, [...model, ...words]);
+  const server = await startServer(program, ["--no-log", ...model, ...words]);
   try {
     const done = await work(server.url, home, system, question);
     if (!words.includes("--no-prompt-cache")) await untilSaved(server.url);
     return { name, readyMs: server.readyMs, ...done };
   } finally {
-    await server.killNow();
+    await server.kill("SIGKILL");
   }
 }
 

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { agents } from "./agents.mjs";
 import { startCoach } from "./coach.mjs";
+import { startServer } from "../../scripts/served.mjs";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const modules = process.env.HEARTH_AGENTS_MODULES;
@@ -17,19 +18,8 @@ const [program, ...wanted] = process.argv.slice(2);
 // Room for two blocks: the end of the prompt's last one and of the answer's.
 const beyondMax = 128;
 
-function startServer(home) {
-  const child = spawn(path.resolve(program), ["serve", ...model, "--port", "0", "--context", "131072", "--alias", "tiny", "--log-file", path.join(home, "log"), "--prompt-cache-dir", path.join(home, "cache")], { stdio: ["ignore", "ignore", "pipe"] });
-  const ended = new Promise((resolve) => child.once("exit", resolve));
-  let said = "";
-  return new Promise((resolve, reject) => {
-    child.stderr.on("data", (bytes) => {
-      said += bytes;
-      const at = said.match(/listening on (http:\/\/127\.0\.0\.1:\d+)/);
-      if (at) resolve({ url: at[1], async kill() { child.kill("SIGKILL"); await ended; } });
-    });
-    ended.then(() => reject(new Error(`the server ended: ${said}`)));
-  });
-}
+const serve = (home) => startServer(path.resolve(program),
+  [...model, "--context", "131072", "--alias", "tiny", "--log-file", path.join(home, "log"), "--prompt-cache-dir", path.join(home, "cache")]);
 
 // -> whether it ended well in time. What it said goes to files beside.
 function runAgent(words, env, cwd, out) {
@@ -59,7 +49,7 @@ async function work(name) {
   mkdirSync(project);
   const server = { url: "" };
   const coach = await startCoach(server);
-  let running = await startServer(home);
+  let running = await serve(home);
   try {
     server.url = running.url;
     agent.prepare(home, coach.url);
@@ -69,15 +59,15 @@ async function work(name) {
     let good = await runAgent(agent.first("Run echo hearth twice and say what it printed.", home), env, project, path.join(home, "first.out"));
     const before = requestsIn(path.join(home, "log"));
     await new Promise((resolve) => setTimeout(resolve, 1000)); // what a kill may lose is half a second
-    await running.kill();
-    running = await startServer(home);
+    await running.kill("SIGKILL");
+    running = await serve(home);
     server.url = running.url;
     good = await runAgent(agent.next("Thank you. What was it again?", home), env, project, path.join(home, "next.out")) && good;
     const all = requestsIn(path.join(home, "log"));
     return { name, good, before, after: all.slice(before.length), seconds: (performance.now() - began) / 1000,
       said: () => `${readFileSync(path.join(home, "first.out"), "utf8").slice(-600)}\n--\n${readFileSync(path.join(home, "next.out"), "utf8").slice(-600)}` };
   } finally {
-    await running.kill();
+    await running.kill("SIGKILL");
     coach.stop();
     if (!process.env.HEARTH_AGENTS_KEEP) process.on("exit", () => rmSync(home, { recursive: true, force: true }));
     else console.log(`${name}: ${home}`);

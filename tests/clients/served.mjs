@@ -1,11 +1,11 @@
 // A server of the program under test, with a tiny model of random weights: what
 // a schema or a required call holds it to is all that is known of its answers.
-import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { startServer as serve } from "../../scripts/served.mjs";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const modules = process.env.HEARTH_CLIENTS_MODULES;
@@ -17,31 +17,16 @@ export const load = (name) => import(pathToFileURL(require.resolve(name)));
 export async function startServer() {
   const home = mkdtempSync(path.join(tmpdir(), "hearth-clients-"));
   const data = path.join(root, "tests/data");
-  const server = spawn(
-    path.resolve(root, process.env.HEARTH_PROGRAM),
-    [
-      "serve", path.join(data, "models/hf/qwen2"), "--port", "0",
-      "--template", path.join(data, "chat/templates/Qwen-Qwen3-0.6B.jinja"),
-      "--context", "8192", "--alias", "tiny", "--no-log",
-      "--prompt-cache-dir", path.join(home, "cache"),
-    ],
-    { stdio: ["ignore", "ignore", "pipe"] },
-  );
-  let said = "";
-  const url = await new Promise((resolve, reject) => {
-    server.stderr.on("data", (bytes) => {
-      said += bytes;
-      const at = said.match(/listening on (http:\/\/127\.0\.0\.1:\d+)/);
-      if (at) resolve(at[1]);
-    });
-    server.on("exit", () => reject(new Error(`the server ended: ${said}`)));
-  });
+  const server = await serve(path.resolve(root, process.env.HEARTH_PROGRAM), [
+    path.join(data, "models/hf/qwen2"),
+    "--template", path.join(data, "chat/templates/Qwen-Qwen3-0.6B.jinja"),
+    "--context", "8192", "--alias", "tiny", "--no-log",
+    "--prompt-cache-dir", path.join(home, "cache"),
+  ]);
   return {
-    url,
+    url: server.url,
     async stop() {
-      const ended = new Promise((resolve) => server.once("exit", resolve));
-      server.kill("SIGTERM");
-      await ended;
+      await server.kill("SIGTERM");
       rmSync(home, { recursive: true, force: true });
     },
   };

@@ -1,9 +1,9 @@
 // A real `hearth serve` with the model inside the program, for tests.
 
-import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { startServer } from "../../scripts/served.mjs";
 
 export const program = process.env.HEARTH_PROGRAM || "build/dev/hearth";
 
@@ -12,27 +12,9 @@ export function newFolder() {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-// `port` 0: any. Rejects with what the program said when it ends before it
-// listens.
-export function serve(cacheFolder, { port = 0, env = {} } = {}) {
-  const child = spawn(program,
-    ["serve", "--port", String(port), "--prompt-cache-dir", cacheFolder, "--no-log"],
-    { env: { ...process.env, ...env }, stdio: ["ignore", "ignore", "pipe"] });
-  let said = "";
-  const ended = new Promise((resolve) => child.once("exit", resolve));
-  const kill = async (signal) => {
-    child.kill(signal);
-    await ended;
-  };
-  return new Promise((resolve, reject) => {
-    child.stderr.on("data", (data) => {
-      said += data;
-      const url = said.match(/listening on (http:\/\/127\.0\.0\.1:(\d+))/);
-      if (url) resolve({ url: url[1], port: Number(url[2]), kill, said: () => said });
-    });
-    ended.then((code) => reject(new Error(`hearth serve ended (${code}): ${said}`)));
-  });
-}
+// `port` 0: any.
+export const serve = (cacheFolder, { port = 0, env = {} } = {}) =>
+  startServer(program, ["--port", String(port), "--prompt-cache-dir", cacheFolder, "--no-log"], env);
 
 // About `n` words that no other `seed` begins with.
 export function words(n, seed) {

@@ -1,28 +1,27 @@
-// A `hearth serve` of the demonstration, on a port of its own.
+// A `hearth serve` of its own, for the demonstration and for tests.
 import { spawn } from "node:child_process";
 
+// `words`: what follows `serve`; a port of its own unless they name one.
 // Resolves when it listens; rejects with what it said when it ends before.
-export function startServer(program, words) {
+export function startServer(program, words, env = {}) {
   const began = performance.now();
-  const child = spawn(program, ["serve", "--port", "0", "--no-log", ...words],
-    { stdio: ["ignore", "ignore", "pipe"] });
+  const port = words.includes("--port") ? [] : ["--port", "0"];
+  const child = spawn(program, ["serve", ...port, ...words],
+    { env: { ...process.env, ...env }, stdio: ["ignore", "ignore", "pipe"] });
   const ended = new Promise((resolve) => child.once("exit", resolve));
+  const kill = async (signal) => {
+    child.kill(signal);
+    await ended;
+  };
   let said = "";
   return new Promise((resolve, reject) => {
     child.stderr.on("data", (bytes) => {
       said += bytes;
-      const url = said.match(/listening on (http:\/\/127\.0\.0\.1:\d+)/);
+      const url = said.match(/listening on (http:\/\/127\.0\.0\.1:(\d+))/);
       if (!url) return;
-      resolve({
-        url: url[1],
-        readyMs: performance.now() - began,
-        async killNow() {
-          child.kill("SIGKILL");
-          await ended;
-        },
-      });
+      resolve({ url: url[1], port: Number(url[2]), readyMs: performance.now() - began, kill, said: () => said });
     });
-    ended.then(() => reject(new Error(`hearth serve ended: ${said}`)));
+    ended.then((code) => reject(new Error(`hearth serve ended (${code}): ${said}`)));
   });
 }
 
