@@ -25,7 +25,7 @@ constexpr Known kCommands[] = {
     {"cache", AddCache},       {"template", AddTemplate},
     {"convert", AddConvert},   {"quantize", AddQuantize},
     {"init", AddInit},         {"bench", AddBench},
-    {"serve", AddServe}};
+    {"serve", AddServe},       {"perplexity", AddPerplexity}};
 
 const Known* Find(std::string_view name) {
   const auto* one =

@@ -12,6 +12,7 @@
 
 #include "formats/loader.h"
 #include "hearth/engine.h"
+#include "hearth/perplexity.h"
 #include "testing/launch.h"
 #include "testing/model_paths.h"
 #include "testing/temp_dir.h"
@@ -74,6 +75,10 @@ TEST_F(NonFiniteWeights, TheErrorNamesThemAndNothingIsStored) {
     EXPECT_THAT(report.error().message, HasSubstr("(layer 2)"));
     EXPECT_THAT(report.error().message, HasSubstr("NaN or infinite"));
   }
+  const auto perplexity = MeasurePerplexity(
+      **engine, "Once upon a time there was a cat.", {.context_tokens = 8});
+  ASSERT_FALSE(perplexity.ok());
+  EXPECT_THAT(perplexity.error().message, HasSubstr("(layer 2)"));
   EXPECT_EQ(session->Usage().tokens, 0);
   EXPECT_TRUE((*engine)->DrainSaves().ok());
   EXPECT_EQ(StoredBlocks(), 0);

@@ -30,8 +30,9 @@ TEST(ProgramOutput, WhatIsLostIsAnErrorOfEveryCommand) {
         "template " + dir.path() + "/t.jinja --messages " + dir.path() +
             "/m.json",
         "cache ls " + dir.path() + "/default-cache",
-        "logits " + kStories260K + " --ids " + dir.path() +
-            "/ids.json --out -"}) {
+        "logits " + kStories260K + " --ids " + dir.path() + "/ids.json --out -",
+        "perplexity " + kStories260K + " -c 8 --chunks 1 --text " + kTestData +
+            "/models/SOURCES.md"}) {
     const Ran full = RunProgram(dir, command + " >/dev/full");
     EXPECT_EQ(full.exit_code, 1) << command;
     EXPECT_NE(full.err.find("standard output: No space left"),
