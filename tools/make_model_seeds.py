@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write the smallest well-formed models as fuzz seeds.
 
-  tools/make_model_seeds.py          # into fuzz/corpus/{gguf,heads,safetensors,tinygpt}
+  tools/make_model_seeds.py          # into fuzz/corpus/{adapter,gguf,heads,safetensors,tinygpt}
 
 Standard library only; the bytes are the same on every run.
 """
@@ -101,6 +101,37 @@ def heads(kind, n_heads, hidden):
     return struct.pack("<4sII", b"TGMH", 1, len(h)) + h + body
 
 
+def adapter_pairs(names):
+    """Of rank 2, for the shape that fuzz/adapter_fuzz.cc names: width 4, MLP width 6, vocabulary 3."""
+    for name, n_out, n_in in names:
+        yield name, (2, n_in), (n_out, 2)
+
+
+def gguf_adapter():
+    entries = [("general.type", 8, text("adapter")), ("general.architecture", 8, text("llama")),
+               ("adapter.type", 8, text("lora")), ("adapter.lora.alpha", 6, struct.pack("<f", 4))]
+    tensors = []
+    for name, down, up in adapter_pairs((("blk.0.attn_q", 4, 4), ("blk.0.attn_output", 4, 4), ("blk.0.ffn_up", 6, 4),
+                                         ("blk.0.ffn_down", 4, 6), ("output", 3, 4))):
+        tensors += [(name + ".weight.lora_a", down), (name + ".weight.lora_b", up)]
+    return gguf("llama", entries, tensors)
+
+
+def peft_adapter():
+    config = {"peft_type": "LORA", "r": 2, "lora_alpha": 4, "use_rslora": True, "rank_pattern": {"v_proj": 2},
+              "alpha_pattern": {"mlp.gate_up_proj": 8.5}}
+    head, at = {}, 0
+    for name, down, up in adapter_pairs((("self_attn.q_proj", 4, 4), ("self_attn.v_proj", 4, 4),
+                                         ("mlp.gate_proj", 6, 4), ("mlp.down_proj", 4, 6))):
+        for end, shape in (("A", down), ("B", up)):
+            n = 4 * shape[0] * shape[1]
+            head[f"base_model.model.model.layers.0.{name}.lora_{end}.weight"] = {
+                "dtype": "F32", "shape": shape, "data_offsets": [at, at + n]}
+            at += n
+    h = json.dumps(head, separators=(",", ":")).encode()
+    return json.dumps(config).encode() + b"\0" + struct.pack("<Q", len(h)) + h + struct.pack("<f", 0.5) * (at // 4)
+
+
 def main():
     seeds = {"gguf/tiny-llama.gguf": gguf_model("llama", False, True),
              "gguf/tiny-qwen2.gguf": gguf_model("qwen2", True, False),
@@ -112,6 +143,8 @@ def main():
         seeds[f"tinygpt/{form}.tinygpt"] = tinygpt(form)
     seeds["heads/medusa.heads"] = heads("medusa", 2, 3)
     seeds["heads/eagle.heads"] = heads("eagle", 1, 5)
+    seeds["adapter/lora.gguf"] = gguf_adapter()
+    seeds["adapter/lora.peft"] = peft_adapter()
     for name, data in seeds.items():
         path = CORPUS / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -42,6 +42,13 @@ struct Capability {
   std::string note;
 };
 
+// An adapter beside the model's weights.
+struct AdapterInfo {
+  std::string path;
+  float scale = 1;
+  int n_layers = 0;  // linear layers that it changes
+};
+
 struct ModelInfo {
   std::string path;         // empty: the embedded model
   std::string file_format;  // "GGUF v3", "safetensors", ...
@@ -58,7 +65,8 @@ struct ModelInfo {
   std::vector<std::pair<std::string, std::uint64_t>>
       tensor_types;  // and counts
   std::vector<Capability> capabilities;
-  SamplingDefaults sampling;  // what the model's files recommend
+  std::vector<AdapterInfo> adapters;  // ordered by their content
+  SamplingDefaults sampling;          // what the model's files recommend
   // What they lack, so that answers may be worse.
   std::vector<std::string> warnings;
 };

@@ -40,11 +40,22 @@ std::optional<RopeRounding> RopeRoundingNamed(std::string_view name);
 std::string_view NameOf(KvStorage storage);
 std::optional<KvStorage> KvStorageNamed(std::string_view name);
 
+// A LoRA adapter: a GGUF file or a PEFT directory (docs/lora.md).
+struct AdapterChoice {
+  std::string path;
+  float scale = 1;  // of everything that it adds; not 0
+};
+// From "FILE" or "FILE=scale"; the last '=' counts, where a number follows.
+AdapterChoice AdapterChoiceOf(std::string_view text);
+
 struct EngineOptions {
   std::string model_path = {};  // empty: the model inside the program
   int n_threads = 0;            // 0: the processors this process may use
   int n_threads_prefill = 0;    // for prompts; 0: n_threads
   int prefill_step_tokens = 0;  // prompt tokens a forward step; 0: 256
+
+  // Beside the model's weights. Their order is without effect.
+  std::vector<AdapterChoice> adapters = {};
 
   DeviceChoice device = DeviceChoice::kCpu;
   // Memory of the card for weights, keys and values together; 0: what is free.

@@ -44,11 +44,19 @@ Result<void> SetRounding(std::string_view text, O& options) {
   return {};
 }
 
-constexpr std::array<OptionSetter<O>, 32> kSetters = {{
+// Each time one more.
+Result<void> AddAdapter(std::string_view text, O& options) {
+  if (text.empty()) return {Code::kInvalidArgument, "wants FILE or FILE=scale"};
+  options.adapters.push_back(AdapterChoiceOf(text));
+  return {};
+}
+
+constexpr std::array<OptionSetter<O>, 33> kSetters = {{
     {"model_path", SetText<O, &O::model_path>},
     {"n_threads", SetInt<O, &O::n_threads>},
     {"n_threads_prefill", SetInt<O, &O::n_threads_prefill>},
     {"prefill_step_tokens", SetInt<O, &O::prefill_step_tokens>},
+    {"adapters", AddAdapter},
     {"kv_storage", SetStorage},
     {"kv_keys", SetOneStorage<&O::kv_keys>},
     {"kv_values", SetOneStorage<&O::kv_values>},

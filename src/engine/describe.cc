@@ -53,6 +53,9 @@ ModelInfo Describe(const LoadedModel& model) {
         SpecOf(c, format, format, kDefaultBlockTokens).bytes_per_token());
   }
   info.capabilities = CapabilitiesOf(c);
+  for (const AppliedAdapter& adapter : model.adapters) {
+    info.adapters.push_back({adapter.path, adapter.scale, adapter.n_matrices});
+  }
   info.sampling = model.sampling;
   if (std::string text = TokenizerWarning(model); !text.empty()) {
     info.warnings.push_back(std::move(text));

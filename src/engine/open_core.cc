@@ -1,5 +1,6 @@
 // What Engine::Open puts together, in the order in which parts need each other.
 #include <algorithm>
+#include <filesystem>
 #include <future>
 #include <utility>
 
@@ -9,6 +10,8 @@
 #include "engine/engine_core.h"
 #include "engine/kv_setup.h"
 #include "engine/text/tokenizer_cache.h"
+#include "formats/adapter/apply_adapters.h"
+#include "formats/describe.h"
 #include "model/identity.h"
 #include "store/memo/model_memo.h"
 #include "tensor/half.h"
@@ -48,17 +51,41 @@ void RoundRope(RopeRounding rounding, RopeConfig& rope) {
   }
 }
 
+// Of a model with adapters with the names of their files.
+std::string NameForPeople(const LoadedModel& model) {
+  std::string name = model.config.name;
+  for (const AppliedAdapter& adapter : model.adapters) {
+    const std::filesystem::path path(adapter.path);
+    // A directory's path may end in a separator.
+    const std::filesystem::path last =
+        path.has_filename() ? path : path.parent_path();
+    name += "+" + NameForFiles(last.stem().string());
+  }
+  return name;
+}
+
+// The adapters that the options name, beside the model's weights.
+Result<void> AddAdapters(const EngineOptions& options, LoadedModel& model) {
+  std::vector<AdapterToApply> adapters;
+  for (const AdapterChoice& choice : options.adapters) {
+    HEARTH_ASSIGN(AdapterFile file, ReadAdapter(choice.path));
+    adapters.push_back({std::move(file), choice.scale});
+  }
+  return ApplyAdapters(std::move(adapters), model);
+}
+
 // Of the model as it was given and the options as they are now.
 KvIdentity IdentityOf(const EngineCore& core, const BytesRead& on_read) {
   const MutexLock turn(core.workers->turn);
-  const Digest content =
+  const Digest content = AdaptedContent(
       DigestOf(core.model, core.prompt_cache->side_files(),
-               !core.options.verify_model, core.workers->pool, on_read);
+               !core.options.verify_model, core.workers->pool, on_read),
+      core.model.adapters);
   return {
       .model_id = ModelId(core.model.config, content, core.steps->numerics()),
       .format_id = FormatId(core.kv.spec()),
       .name_space = core.options.cache_namespace,
-      .model_name = core.model.config.name};
+      .model_name = NameForPeople(core.model)};
 }
 
 Result<void> CheckOptions(const EngineOptions& options) {
@@ -121,6 +148,7 @@ Result<std::shared_ptr<EngineCore>> OpenCore(const EngineOptions& options,
   Beside<Result<std::unique_ptr<PromptCache>>> opening(
       [&options] { return PromptCache::Open(options); });
   HEARTH_ASSIGN(core.model, LoadAny(options.model_path));
+  HEARTH_TRY(AddAdapters(options, core.model));
   core.prefetch = std::make_unique<WeightPrefetch>(core.model);
   HEARTH_ASSIGN(core.prompt_cache, opening.Get());
   HEARTH_ASSIGN(

@@ -1,6 +1,7 @@
 #include "hearth/options.h"
 
 #include <array>
+#include <cstdlib>
 
 namespace hearth {
 namespace {
@@ -40,6 +41,17 @@ std::optional<RopeRounding> RopeRoundingNamed(std::string_view name) {
   if (name == "bf16") return RopeRounding::kBf16;
   if (name == "fp16") return RopeRounding::kFp16;
   return std::nullopt;
+}
+
+AdapterChoice AdapterChoiceOf(std::string_view text) {
+  const std::size_t at = text.rfind('=');
+  AdapterChoice choice{.path = std::string(text)};
+  if (at == std::string_view::npos || at == 0) return choice;
+  const std::string number(text.substr(at + 1));
+  char* end = nullptr;
+  const float scale = std::strtof(number.c_str(), &end);
+  if (number.empty() || *end != '\0') return choice;
+  return {.path = std::string(text.substr(0, at)), .scale = scale};
 }
 
 }  // namespace hearth

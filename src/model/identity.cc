@@ -271,6 +271,19 @@ Digest ContentDigest(const LoadedModel& model, ThreadPool& pool,
   return sha.Finish();
 }
 
+Digest AdaptedContent(const Digest& content,
+                      const std::vector<AppliedAdapter>& adapters) {
+  if (adapters.empty()) return content;
+  Sha256 sha;
+  sha.Field("hearth adapted content 1").Field(content);
+  sha.Field(std::uint64_t{adapters.size()});
+  for (const AppliedAdapter& adapter : adapters) {
+    sha.Field(adapter.content);
+    AddFloat(sha, adapter.scale);
+  }
+  return sha.Finish();
+}
+
 Digest ModelId(const ModelConfig& c, const Digest& content,
                const Numerics& numerics) {
   Sha256 sha;

@@ -21,6 +21,12 @@ using BytesRead = std::function<void(std::uint64_t done, std::uint64_t total)>;
 Digest ContentDigest(const LoadedModel& model, ThreadPool& pool,
                      const BytesRead& on_read = nullptr);
 
+// What stands for `content` where a model has adapters: their content and
+// scales, too. Without adapters `content` itself. The order in which adapters
+// were given is not part of it, as it changes no bit.
+Digest AdaptedContent(const Digest& content,
+                      const std::vector<AppliedAdapter>& adapters);
+
 // The model id that block ids are chained from: content digest, every field of
 // the configuration that affects the forward pass, and the numerics of the
 // device. context_length and name are not part of it.

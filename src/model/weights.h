@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "hearth/sampling_defaults.h"
 #include "model/config.h"
 #include "tensor/weight_matrix.h"
@@ -23,9 +24,21 @@ struct NormWeights {
   std::vector<float> bias;    // [d_model], or empty
 };
 
+// What an adapter adds to some of a linear layer's outputs:
+// factor * up(down x).
+struct LowRank {
+  WeightMatrix down;  // [rank, n_in], plain and kOutIn, as `up`
+  WeightMatrix up;    // [n, rank], of the outputs from first_row on
+  float factor = 1;
+  std::int64_t first_row = 0;
+  int adapter = 0;  // of LoadedModel::adapters; they rise
+};
+
 struct Linear {
   WeightMatrix w;           // [n_out, n_in], in the mapped file
   std::vector<float> bias;  // [n_out], or empty
+  // Of one adapter no two are of the same output.
+  std::vector<LowRank> low_ranks = {};
 
   bool empty() const { return w.data == nullptr; }
 };
@@ -162,6 +175,16 @@ enum class TokenizerSource : std::uint8_t {
   kDirectory  // tokenizer.json (and tokenizer_config.json) in `tokenizer_dir`
 };
 
+// An adapter that some of the weights have beside them.
+struct AppliedAdapter {
+  std::string path;  // as the user gave it, for messages
+  float scale = 1;
+  int n_matrices = 0;  // linear layers of the file that it changes
+  Digest content;      // of its matrices' names, bytes and factors
+  std::vector<MappedFile> files;
+  std::vector<std::unique_ptr<std::byte[]>> made;  // rows in another order
+};
+
 // Move-only; the spans inside point into `files` and `made`.
 struct LoadedModel {
   std::string path;         // as the user gave it, for messages
@@ -174,6 +197,8 @@ struct LoadedModel {
   // directories in MXFP4, FP8 and NVFP4.
   std::vector<std::unique_ptr<std::byte[]>> made;
   std::uint64_t n_parameters = 0;
+  // Ordered by their content, not as they were given.
+  std::vector<AppliedAdapter> adapters;
 
   TokenizerSource tokenizer_source = TokenizerSource::kBytes;
   std::shared_ptr<const GgufFile> gguf;  // GGUF models only

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -65,6 +66,12 @@ std::vector<std::string> BenchArgs::Words() const {
   };
   number("--threads", engine.n_threads);
   number("--threads-prefill", engine.n_threads_prefill);
+  for (const AdapterChoice& adapter : engine.adapters) {
+    char scale[32];
+    const auto end = std::to_chars(scale, scale + sizeof scale, adapter.scale);
+    words.insert(words.end(),
+                 {"--lora", adapter.path + "=" + std::string(scale, end.ptr)});
+  }
   return words;
 }
 

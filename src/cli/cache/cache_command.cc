@@ -200,6 +200,7 @@ void AddCache(const Command& program, int& exit_code) {
   why.Name("--prompt-file,--file,-f", args->prompt_file,
            "a file with the text; - is standard input")
       .Excludes(args->prompt_option);
+  AddAdapterOption(why, args->base.engine);
   args->base.AddKvFormat(why);
   why.Name("--cache-namespace", args->base.engine.cache_namespace,
            "the name space of its entries");

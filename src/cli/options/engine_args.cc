@@ -25,12 +25,30 @@ Result<KvStorage> StorageOf(const std::string& option,
 
 }  // namespace
 
+void AddAdapterOption(Command& command, EngineOptions& engine) {
+  command.TakeEach(
+      "--lora", /*repeats=*/true,
+      [&engine](std::span<const std::string> texts) -> Result<void> {
+        engine.adapters.clear();
+        for (const std::string& text : texts) {
+          if (text.empty()) {
+            return {Code::kInvalidArgument, "wants FILE or FILE=scale"};
+          }
+          engine.adapters.push_back(AdapterChoiceOf(text));
+        }
+        return {};
+      },
+      "FILE or FILE=scale: a LoRA adapter beside the model, a GGUF file or a "
+      "PEFT directory; may be given several times");
+}
+
 void AddModelOptions(Command& command, EngineOptions& engine) {
   const Option model =
       command.Name("MODEL", engine.model_path,
                    "GGUF file, .tinygpt file or Hugging Face directory; "
                    "default: the small model inside the program");
   command.Name("--model,-m", engine.model_path, "the same").Excludes(model);
+  AddAdapterOption(command, engine);
   command.Integer("--threads,-t", engine.n_threads, 1, 1024,
                   "default: the processors this process may use");
   command.Integer("--threads-prefill", engine.n_threads_prefill, 1, 1024,
@@ -54,6 +72,17 @@ void AddModelOptions(Command& command, EngineOptions& engine) {
                "bytes of the card for weights, keys and values (8G); default: "
                "what is free");
 }
+
+namespace {
+
+std::string AdapterNote(const AdapterInfo& adapter) {
+  std::string note =
+      adapter.path + " changes " + std::to_string(adapter.n_layers) + " layers";
+  if (adapter.scale != 1) note += ", times " + Fixed(adapter.scale, 3);
+  return note;
+}
+
+}  // namespace
 
 void EngineArgs::AddModel(Command& command) {
   AddModelOptions(command, engine);
@@ -285,6 +314,9 @@ Result<std::unique_ptr<Engine>> EngineArgs::Open(bool quiet) {
 void EngineArgs::UseModel(const Engine& opened) {
   sampling = sampling_.Over(opened.info().sampling);
   for (const std::string& warning : opened.info().warnings) Note(warning);
+  for (const AdapterInfo& adapter : opened.info().adapters) {
+    Note(AdapterNote(adapter));
+  }
   if (!opened.device().why.empty()) {
     Note("the CPU computes: " + opened.device().why);
   }

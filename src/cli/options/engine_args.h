@@ -17,6 +17,8 @@ namespace hearth::cli {
 
 // MODEL (or --model) and the thread counts.
 void AddModelOptions(Command& command, EngineOptions& engine);
+// Of them, --lora.
+void AddAdapterOption(Command& command, EngineOptions& engine);
 
 class EngineArgs {
  public:

@@ -48,7 +48,9 @@ constexpr Word kWords[] = {
     {"--mirostat", "hearth has top-p and min-p; leave it out"},
     {"--dynatemp-range", "the temperature is one; leave it out"},
     {"-j", "use --json-schema FILE"},
-    {"--lora", "hearth runs no adapters; merge it into the model"},
+    {"--lora-scaled", "use --lora FILE=scale"},
+    {"--lora-init-without-apply",
+     "adapters are chosen at the start; leave it out"},
     {"--mmproj", "hearth runs no vision models; leave it out"},
 };
 

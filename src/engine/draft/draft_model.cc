@@ -219,15 +219,18 @@ Result<void> CheckVocabulary(const Tokenizer& target, const Tokenizer& draft,
 // before somebody has decided what it means for a draft.
 EngineOptions OptionsOfDraft(const EngineOptions& of_target) {
   const auto& [model_path, n_threads, n_threads_prefill, prefill_step_tokens,
-               device, gpu_memory_bytes, kv_storage, kv_keys, kv_values,
-               kv_growth, kv_preallocate, context_tokens, kv_ram_budget_bytes,
-               block_tokens, streaming_sink, streaming_window, rope_rounding,
-               draft, draft_tokens, verify_model, prompt_cache_dir,
-               prompt_cache_file, cache_namespace, cache_disk_budget_bytes,
+               adapters, device, gpu_memory_bytes, kv_storage, kv_keys,
+               kv_values, kv_growth, kv_preallocate, context_tokens,
+               kv_ram_budget_bytes, block_tokens, streaming_sink,
+               streaming_window, rope_rounding, draft, draft_tokens,
+               verify_model, prompt_cache_dir, prompt_cache_file,
+               cache_namespace, cache_disk_budget_bytes,
                cache_free_reserve_bytes, cache_remote, cache_remote_deadline_ms,
                cache_remote_key_file, cache_remote_trusted, cache_key_file,
                cache_verify, cache_previews, cache_always, cache_by_text] =
       of_target;
+  // Adapters are of the target's weights.
+  static_cast<void>(adapters);
   EngineOptions options{.model_path = draft,
                         .n_threads = n_threads,
                         .n_threads_prefill = n_threads_prefill,

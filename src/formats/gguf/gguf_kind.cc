@@ -20,7 +20,8 @@ constexpr char kPictures[] = "this model makes images or films, not text";
 constexpr char kTranslates[] =
     "this model has an encoder and a decoder, which is not supported";
 constexpr char kAdapter[] =
-    "this is a LoRA adapter, not a model; give the model that it changes";
+    "this is a LoRA adapter, not a model; give the model that it changes, and "
+    "this file with --lora";
 constexpr char kProjector[] =
     "this is a vision projector (mmproj), a part of a model that sees images; "
     "give the file of the text model";

@@ -66,7 +66,7 @@ class CpuOps final : public Ops {
     if (convolves_) HEARTH_TRY(short_conv_.Reserve(n));
     HEARTH_TRY(delta_net_.Reserve(n));
     HEARTH_TRY(mamba2_.Reserve(n));
-    HEARTH_TRY(linears_.Reserve(shapes_, n));
+    HEARTH_TRY(linears_.Reserve(shapes_.matrices, n, shapes_.low_ranks));
     HEARTH_TRY(mlp_.Reserve(n));
     first_non_finite_.store(-1, std::memory_order_relaxed);
     TakeParts(batch);
@@ -319,7 +319,7 @@ class CpuOps final : public Ops {
   const Kernels& kernels_;
   std::vector<LayerPlan> layers_;
   const bool convolves_;
-  std::vector<WeightMatrix> shapes_;
+  const WeightShapes shapes_;
   LinearRunner linears_;
   Projection projection_;
   Rotation rotation_;

@@ -4,17 +4,33 @@
 
 namespace hearth {
 
-std::vector<WeightMatrix> DistinctShapes(const Weights& weights) {
-  std::vector<WeightMatrix> shapes;
+namespace {
+
+void AddShape(const WeightMatrix& w, std::vector<WeightMatrix>& shapes) {
+  const bool known =
+      std::any_of(shapes.begin(), shapes.end(), [&](const WeightMatrix& s) {
+        return s.dtype == w.dtype && s.layout == w.layout && s.n_in == w.n_in &&
+               s.n_out == w.n_out;
+      });
+  if (!known) shapes.push_back(w);
+}
+
+}  // namespace
+
+WeightShapes DistinctShapes(const Weights& weights) {
+  WeightShapes shapes;
   const auto add = [&](const Linear& linear) {
     if (linear.empty()) return;
-    const WeightMatrix& w = linear.w;
-    const bool known =
-        std::any_of(shapes.begin(), shapes.end(), [&](const WeightMatrix& s) {
-          return s.dtype == w.dtype && s.layout == w.layout &&
-                 s.n_in == w.n_in && s.n_out == w.n_out;
-        });
-    if (!known) shapes.push_back(w);
+    AddShape(linear.w, shapes.matrices);
+    std::int64_t ranks = 0;
+    for (const LowRank& low_rank : linear.low_ranks) {
+      AddShape(low_rank.down, shapes.matrices);
+      AddShape(low_rank.up, shapes.matrices);
+      ranks += low_rank.down.n_out;
+    }
+    LowRanks& most = shapes.low_ranks;
+    most.n = std::max(most.n, std::ssize(linear.low_ranks));
+    most.ranks = std::max(most.ranks, ranks);
   };
   const auto add_mlp = [&](const MlpWeights& mlp) {
     for (const Linear* linear : {&mlp.gate, &mlp.up, &mlp.gate_up, &mlp.down}) {

@@ -2,12 +2,24 @@
 // of each number format and shape.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "model/weights.h"
 
 namespace hearth {
 
-std::vector<WeightMatrix> DistinctShapes(const Weights& weights);
+// The most that one linear layer's adapters have.
+struct LowRanks {
+  std::int64_t n = 0;      // pairs of matrices; 0: there are no adapters
+  std::int64_t ranks = 0;  // of all of them together
+};
+
+struct WeightShapes {
+  std::vector<WeightMatrix> matrices;
+  LowRanks low_ranks;
+};
+
+WeightShapes DistinctShapes(const Weights& weights);
 
 }  // namespace hearth

@@ -29,6 +29,7 @@ const char* MissingOf(const LayerKind& kind, const LayerWeights& weights) {
 
 const char* MissingOf(const LoadedModel& model) {
   const ModelConfig& config = model.config;
+  if (!model.adapters.empty()) return "adapters";
   if (config.n_experts > 0) return "a mixture of experts";
   if (config.latent.kv_rank > 0) return "latent attention";
   if (config.value_norm) return "norms of values";
