@@ -22,9 +22,22 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(DType::kQ8_0, DType::kQ4_0, DType::kQ4_1, DType::kQ5_0,
                     DType::kQ5_1, DType::kQ2_K, DType::kQ3_K, DType::kQ4_K,
                     DType::kQ5_K, DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS,
-                    DType::kMXFP4));
+                    DType::kMXFP4, DType::kIQ2_XXS, DType::kIQ2_XS,
+                    DType::kIQ2_S, DType::kIQ3_XXS, DType::kIQ3_S,
+                    DType::kIQ1_S, DType::kIQ1_M, DType::kTQ1_0,
+                    DType::kTQ2_0));
 
-// Scales and minimums of 1 everywhere in a block.
+struct Bits {
+  int first, n, step;  // bytes
+  unsigned mask;
+};
+void ClearBits(std::byte* block, Bits bits) {
+  for (int i = 0; i < bits.n; ++i) {
+    block[bits.first + i * bits.step] &= static_cast<std::byte>(~bits.mask);
+  }
+}
+
+// Scales and minimums of 1 (or a power of two) everywhere in a block.
 void SetUnitScales(DType dtype, std::byte* block) {
   for (const std::size_t place : ScalePlaces(dtype)) {
     StoreLe(block + place, ToF16(1.0f).bits);
@@ -49,6 +62,22 @@ void SetUnitScales(DType dtype, std::byte* block) {
       return fill(4, 4, 0x11);
     case DType::kMXFP4:
       return fill(0, 1, 128);
+    case DType::kIQ2_XXS:  // the top halves of eight bytes
+      return ClearBits(block, {.first = 9, .n = 8, .step = 8, .mask = 0xf0});
+    case DType::kIQ3_XXS:
+      return ClearBits(block, {.first = 69, .n = 8, .step = 4, .mask = 0xf0});
+    case DType::kIQ1_S:
+      return ClearBits(block, {.first = 35, .n = 8, .step = 2, .mask = 0x70});
+    case DType::kIQ2_XS:
+      return fill(66, 8, 0);
+    case DType::kIQ2_S:
+      return fill(74, 8, 0);
+    case DType::kIQ3_S:
+      return fill(106, 4, 0);
+    case DType::kIQ1_M:  // 0x3c00 in the upper quarters of four numbers
+      fill(48, 8, 0);
+      fill(53, 1, 0xc0);
+      return fill(55, 1, 0x30);
     default:
       return;
   }

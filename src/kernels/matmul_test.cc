@@ -41,6 +41,10 @@ constexpr Linear kLinears[] = {
     {DType::kIQ4_NL, WeightLayout::kOutIn},
     {DType::kIQ4_XS, WeightLayout::kOutIn},
     {DType::kMXFP4, WeightLayout::kOutIn},
+    // Two of the spelled-out formats, with one scale a tile and with two:
+    // int8_matmul_test.cc has all.
+    {DType::kIQ2_XXS, WeightLayout::kOutIn},
+    {DType::kIQ1_M, WeightLayout::kOutIn},
     {DType::kTgInt4, WeightLayout::kOutIn},
     {DType::kF32, WeightLayout::kInOut},
     {DType::kF16, WeightLayout::kInOut},

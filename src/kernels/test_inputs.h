@@ -103,7 +103,8 @@ inline void FillFloats(DType dtype, std::size_t n, std::mt19937& rng,
   }
 }
 
-// Where the f16 scales and minimums of a block lie; MXFP4 has none.
+// Where the f16 scales and minimums of a block lie; MXFP4 has none, IQ1_M's is
+// in pieces.
 inline std::vector<std::size_t> ScalePlaces(DType dtype) {
   switch (dtype) {
     case DType::kQ4_1:
@@ -117,7 +118,12 @@ inline std::vector<std::size_t> ScalePlaces(DType dtype) {
       return {108};
     case DType::kQ6_K:
       return {208};
+    case DType::kTQ1_0:
+      return {52};
+    case DType::kTQ2_0:
+      return {64};
     case DType::kMXFP4:
+    case DType::kIQ1_M:
       return {};
     default:
       return {0};
@@ -131,6 +137,13 @@ inline void FillScales(DType dtype, std::mt19937& rng, std::byte* block) {
   }
   if (dtype == DType::kMXFP4) {
     block[0] = static_cast<std::byte>(115 + rng() % 8);
+  }
+  if (dtype == DType::kIQ1_M) {  // in the upper quarters of four numbers
+    const unsigned bits = RandomScale(rng).bits;
+    for (std::size_t i = 0; i < 4; ++i) {
+      block[49 + 2 * i] &= std::byte{0x0f};
+      block[49 + 2 * i] |= static_cast<std::byte>((bits >> (4 * i) & 15) << 4);
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "tensor/codebook/spelled_block.h"
 #include "tensor/half.h"
 
 namespace hearth {
@@ -173,6 +174,21 @@ void Mxfp4(const std::byte* p, float* out) {
   }
 }
 
+void DequantizeSpelled(DType dtype, const std::byte* row, std::int64_t n,
+                       float* out) {
+  const DTypeInfo& info = InfoOf(dtype);
+  HEARTH_CHECK(n % info.block_elements == 0);
+  for (std::int64_t at = 0; at < n; at += info.block_elements) {
+    SpelledBlock block;
+    SpellOut(dtype, row, block);
+    for (int i = 0; i < info.block_elements; ++i) {
+      out[at + i] = block.scales[i / 16] *
+                    static_cast<float>(int{block.codes[i]} - kSpelledBias);
+    }
+    row += info.block_bytes;
+  }
+}
+
 using BlockFunction = void (*)(const std::byte*, float*);
 
 BlockFunction FunctionFor(DType dtype) {
@@ -203,10 +219,7 @@ BlockFunction FunctionFor(DType dtype) {
       return Iq4Xs;
     case DType::kMXFP4:
       return Mxfp4;
-    case DType::kF32:
-    case DType::kF16:
-    case DType::kBF16:
-    case DType::kTgInt4:
+    default:  // plain, of .tinygpt, or spelled out
       break;
   }
   return nullptr;
@@ -217,6 +230,7 @@ BlockFunction FunctionFor(DType dtype) {
 void DequantizeBlocks(DType dtype, const std::byte* row, std::int64_t n,
                       float* out) {
   const DTypeInfo& info = InfoOf(dtype);
+  if (IsSpelledOut(dtype)) return DequantizeSpelled(dtype, row, n, out);
   const BlockFunction dequantize = FunctionFor(dtype);
   HEARTH_CHECK(dequantize != nullptr && n % info.block_elements == 0);
   for (std::int64_t i = 0; i < n; i += info.block_elements) {

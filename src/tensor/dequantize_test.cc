@@ -20,9 +20,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr DType kBlockTypes[] = {
-    DType::kQ8_0,   DType::kQ4_0,   DType::kQ4_1, DType::kQ5_0, DType::kQ5_1,
-    DType::kQ2_K,   DType::kQ3_K,   DType::kQ4_K, DType::kQ5_K, DType::kQ6_K,
-    DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4};
+    DType::kQ8_0,    DType::kQ4_0,    DType::kQ4_1,   DType::kQ5_0,
+    DType::kQ5_1,    DType::kQ2_K,    DType::kQ3_K,   DType::kQ4_K,
+    DType::kQ5_K,    DType::kQ6_K,    DType::kIQ4_NL, DType::kIQ4_XS,
+    DType::kMXFP4,   DType::kIQ2_XXS, DType::kIQ2_XS, DType::kIQ2_S,
+    DType::kIQ3_XXS, DType::kIQ3_S,   DType::kIQ1_S,  DType::kIQ1_M,
+    DType::kTQ1_0,   DType::kTQ2_0};
 
 // "Q4_K-blk.0.attn_q.weight.safetensors" is of type Q4_K.
 const DType* TypeOf(const std::string& name) {

@@ -32,6 +32,15 @@ enum class DType : std::uint8_t {
   kIQ4_NL = 14,
   kIQ4_XS = 15,
   kMXFP4 = 16,
+  kIQ2_XXS = 17,
+  kIQ2_XS = 18,
+  kIQ2_S = 19,
+  kIQ3_XXS = 20,
+  kIQ3_S = 21,
+  kIQ1_S = 22,
+  kIQ1_M = 23,
+  kTQ1_0 = 24,
+  kTQ2_0 = 25,
 };
 
 struct DTypeInfo {

@@ -11,8 +11,8 @@ namespace hearth {
 namespace {
 
 constexpr char kSupportedTypes[] =
-    "F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL, "
-    "IQ4_XS and MXFP4";
+    "F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, IQ1, IQ2, "
+    "IQ3, IQ4, TQ1_0, TQ2_0 and MXFP4";
 
 std::uint64_t ElementsOf(const std::vector<std::uint64_t>& shape) {
   std::uint64_t n = 1;

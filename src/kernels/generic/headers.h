@@ -17,6 +17,7 @@
 #include "kernels/generic/tile_rows.h"
 #include "kernels/isa_tables.h"
 #include "kernels/target_region.h"
+#include "tensor/codebook/spelled_block.h"
 #include "tensor/dequantize.h"
 #include "tensor/dtype.h"
 #include "tensor/half.h"

@@ -234,6 +234,34 @@ struct Iq4XsBlocks {
   }
 };
 
+// Formats whose blocks tensor/codebook spells out, row by row: their look-ups
+// are bytes in memory on every instruction set.
+template <DType kType, std::int64_t kBlockBytes, bool kHalfScales>
+struct SpelledBlocks {
+  using Dots = UnsignedDots<kHalfScales, false>;
+  static constexpr std::int64_t kBytes = kBlockBytes;
+  static constexpr int kGroups = 8;
+
+  template <class Out>
+  HEARTH_NOINLINE static void Unpack(const TileRows& rows, Out& out) {
+    SpelledBlock blocks[kLanes];
+    for (int r = 0; r < kLanes; ++r) SpellOut(kType, rows.Row(r), blocks[r]);
+    constexpr int kStep = kHalfScales ? 1 : 2;
+    for (int s = 0; s < 16; s += kStep) {
+      alignas(64) float scales[kLanes];
+      for (int r = 0; r < kLanes; ++r) scales[r] = blocks[r].scales[s];
+      out.PutScale(s / 2, s % 2, Load(scales));
+    }
+    const TileRows codes(reinterpret_cast<const std::byte*>(blocks[0].codes),
+                         sizeof(SpelledBlock));
+    for (int group = 0; group < kGroups; ++group) {
+      Bytes64 tile[kTileVectors];
+      LoadUnits32(codes, 32 * group, tile);
+      out.Put(group, tile);
+    }
+  }
+};
+
 // Calls f with the struct of a block format.
 template <class F>
 auto WithBlocks(DType dtype, const F& f) {
@@ -262,6 +290,24 @@ auto WithBlocks(DType dtype, const F& f) {
       return f(Iq4XsBlocks());
     case DType::kMXFP4:
       return f(Mxfp4Blocks());
+    case DType::kIQ2_XXS:
+      return f(SpelledBlocks<DType::kIQ2_XXS, 66, false>());
+    case DType::kIQ2_XS:
+      return f(SpelledBlocks<DType::kIQ2_XS, 74, true>());
+    case DType::kIQ2_S:
+      return f(SpelledBlocks<DType::kIQ2_S, 82, true>());
+    case DType::kIQ3_XXS:
+      return f(SpelledBlocks<DType::kIQ3_XXS, 98, false>());
+    case DType::kIQ3_S:
+      return f(SpelledBlocks<DType::kIQ3_S, 110, false>());
+    case DType::kIQ1_S:
+      return f(SpelledBlocks<DType::kIQ1_S, 50, false>());
+    case DType::kIQ1_M:
+      return f(SpelledBlocks<DType::kIQ1_M, 56, true>());
+    case DType::kTQ1_0:
+      return f(SpelledBlocks<DType::kTQ1_0, 54, false>());
+    case DType::kTQ2_0:
+      return f(SpelledBlocks<DType::kTQ2_0, 66, false>());
     case DType::kQ8_0:
     case DType::kF32:
     case DType::kF16:

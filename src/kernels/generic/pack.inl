@@ -41,6 +41,17 @@ PackShape PackShapeOf(DType weight) {
       return {2, false, 4};
     case DType::kQ2_K:
       return {2, true, 0};
+    case DType::kIQ2_XXS:
+    case DType::kIQ3_XXS:
+    case DType::kIQ3_S:
+    case DType::kIQ1_S:
+    case DType::kTQ1_0:
+    case DType::kTQ2_0:
+      return {1, false, kSpelledBias};
+    case DType::kIQ2_XS:
+    case DType::kIQ2_S:
+    case DType::kIQ1_M:
+      return {2, false, kSpelledBias};
     case DType::kF32:
     case DType::kF16:
     case DType::kBF16:

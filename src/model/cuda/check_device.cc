@@ -1,9 +1,12 @@
 #include <string>
 
 #include "model/cuda/cuda_ops.h"
+#include "tensor/codebook/spelled_block.h"
 
 namespace hearth {
 namespace {
+
+constexpr char kSpelledOut[] = "weights in IQ1, IQ2, IQ3 or TQ formats";
 
 // What of a layer has no kernels; null: all has.
 const char* MissingOf(const LayerKind& kind, const LayerWeights& weights) {
@@ -24,6 +27,11 @@ const char* MissingOf(const LayerKind& kind, const LayerWeights& weights) {
   if (kind.d_mlp != 0) return "layers of several widths";
   if (kind.values_from_keys) return "values made from keys";
   if (!weights.scale.empty()) return "scaled layers";
+  for (const Linear* linear : {&weights.q, &weights.k, &weights.v, &weights.qkv,
+                               &weights.o, &weights.mlp.gate, &weights.mlp.up,
+                               &weights.mlp.gate_up, &weights.mlp.down}) {
+    if (IsSpelledOut(linear->w.dtype)) return kSpelledOut;
+  }
   return nullptr;
 }
 
@@ -31,6 +39,7 @@ const char* MissingOf(const LoadedModel& model) {
   const ModelConfig& config = model.config;
   if (!model.adapters.empty()) return "adapters";
   if (config.n_experts > 0) return "a mixture of experts";
+  if (IsSpelledOut(model.weights.head.w.dtype)) return kSpelledOut;
   if (config.latent.kv_rank > 0) return "latent attention";
   if (config.value_norm) return "norms of values";
   if (config.d_layer_input > 0) return "inputs of layers";

@@ -78,6 +78,7 @@ gpu::Matrix FormOf(const WeightMatrix& w) {
     case DType::kQ8_0:
     case DType::kQ5_0:
     case DType::kIQ4_NL:
+    default:  // CheckDeviceRuns refuses the rest
       break;
   }
   return m;

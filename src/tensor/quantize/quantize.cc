@@ -53,8 +53,7 @@ BlockFunction FunctionFor(DType dtype) {
       return PutIq4Nl;
     case DType::kIQ4_XS:
       return PutIq4Xs;
-    case DType::kTgInt4:
-    case DType::kMXFP4:
+    default:  // formats that are read only
       break;
   }
   return nullptr;
