@@ -1,4 +1,5 @@
-// GGUF: parses, decodes every value in every way, and loads the model.
+// GGUF: parses, decodes every value in every way, and loads the model and its
+// block for multi-token prediction.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -44,5 +45,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
     }
   }
   (void)hearth::LoadGguf(bytes, "fuzz");
+  (void)hearth::LoadGgufMtp(bytes, "fuzz");
   return 0;
 }

@@ -56,6 +56,24 @@ def gguf_model(arch, biases, own_head, extra=(), more=()):
     return gguf(arch, entries, tensors)
 
 
+def gguf_mtp():
+    """Two layers of gated attention, of which the last is a block for multi-token prediction."""
+    u32 = lambda k, v: ("qwen35." + k, 4, struct.pack("<I", v))
+    entries = [("general.architecture", 8, text("qwen35")), u32("block_count", 2), u32("context_length", T),
+               u32("embedding_length", C), u32("feed_forward_length", M), u32("attention.head_count", H),
+               u32("attention.head_count_kv", KV), u32("full_attention_interval", 1), u32("nextn_predict_layers", 1)]
+    kv, d = KV * C // H, C // H
+    tensors = [("token_embd.weight", (V, C)), ("output_norm.weight", (C,))]
+    for layer in range(2):
+        tensors += [(f"blk.{layer}.{name}.weight", shape) for name, shape in (
+            ("attn_norm", (C,)), ("post_attention_norm", (C,)), ("attn_q_norm", (d,)), ("attn_k_norm", (d,)),
+            ("attn_q", (2 * C, C)), ("attn_k", (kv, C)), ("attn_v", (kv, C)), ("attn_output", (C, C)),
+            ("ffn_gate", (M, C)), ("ffn_up", (M, C)), ("ffn_down", (C, M)))]
+    tensors += [(f"blk.1.nextn.{name}.weight", shape) for name, shape in (
+        ("eh_proj", (C, 2 * C)), ("enorm", (C,)), ("hnorm", (C,)), ("shared_head_norm", (C,)))]
+    return gguf("qwen35", entries, tensors)
+
+
 def tinygpt(form):
     kv = KV * C // H
     shapes = {"token_embedding.weight": (V, C), "position_embedding.weight": (T, C), "ln_final.weight": (C,),
@@ -139,6 +157,7 @@ def main():
                  "llama", False, False,
                  [("llama.rope.scaling.type", 8, text("linear")),
                   ("llama.rope.scaling.factor", 6, struct.pack("<f", 2))], [("rope_freqs.weight", (1,))])}
+    seeds["gguf/tiny-qwen35-mtp.gguf"] = gguf_mtp()
     for form in ("fp32-training", "fp32", "fp16", "int4"):
         seeds[f"tinygpt/{form}.tinygpt"] = tinygpt(form)
     seeds["heads/medusa.heads"] = heads("medusa", 2, 3)

@@ -187,8 +187,9 @@ void EngineArgs::AddPromptCache(Command& command) {
 void EngineArgs::AddDraft(Command& command) {
   command.Group("Guessing ahead");
   draft_ = command.Name("--draft", engine.draft,
-                        "prompt-lookup, a smaller model of the same "
-                        "vocabulary, or a .heads file");
+                        "prompt-lookup, mtp (the model's own block for it), a "
+                        "smaller model of the same vocabulary, or a .heads "
+                        "file");
   draft_tokens_ = command.Integer("--draft-tokens", engine.draft_tokens, 1, 64,
                                   "guesses in one step at most");
   draft_tokens_.Default(std::to_string(engine.draft_tokens));

@@ -80,6 +80,8 @@ Result<std::unique_ptr<DraftSource>> OpenDraftSource(EngineCore& target);
 std::unique_ptr<DraftSource> MakePromptLookup();
 // A second, smaller model with a KV cache of its own.
 Result<std::unique_ptr<DraftSource>> OpenDraftModel(EngineCore& target);
+// The target's own block for multi-token prediction.
+Result<std::unique_ptr<DraftSource>> OpenMtp(EngineCore& target);
 // Extra heads on the target's own hidden state.
 Result<std::unique_ptr<DraftSource>> OpenDraftHeads(EngineCore& target);
 

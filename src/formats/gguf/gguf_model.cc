@@ -15,6 +15,7 @@
 #include "formats/gguf/gguf_kind.h"
 #include "formats/gguf/gguf_rope.h"
 #include "formats/gguf/gguf_split.h"
+#include "formats/mtp.h"
 #include "formats/narrow.h"
 #include "formats/sampling_defaults.h"
 #include "formats/tensors/tensor_names.h"
@@ -33,6 +34,7 @@ class GgufModelReader {
         tensors_(file.label()) {}
 
   Result<LoadedModel> Run();
+  Result<MtpBlock> RunMtp();
 
  private:
   // "llama.block_count"
@@ -56,6 +58,7 @@ class GgufModelReader {
 
   Result<const Family*> FindFamily();
   Result<void> AddTensors();
+  Result<WeightPlan> ReadConfig();
   Result<void> ReadShapes();
   Result<int> SizeOfLayers(const char* key, std::optional<int> fallback) const;
   Result<void> RefuseOtherArithmetic(const Family& family) const;
@@ -241,10 +244,9 @@ Result<void> GgufModelReader::ReadTokenIds(LoadedModel& model) const {
   return {};
 }
 
-Result<LoadedModel> GgufModelReader::Run() {
-  HEARTH_ASSIGN(const Family* family, FindFamily());
-  family_ = family;
-  HEARTH_TRY(AddTensors());
+// Of the family and the tensors that were found.
+Result<WeightPlan> GgufModelReader::ReadConfig() {
+  const Family* family = family_;
   HEARTH_TRY(ReadShapes());
   HEARTH_TRY(RefuseOtherArithmetic(*family));
   HEARTH_ASSIGN(const double scale,
@@ -257,10 +259,48 @@ Result<LoadedModel> GgufModelReader::Run() {
   if (!config_.learned_positions) HEARTH_TRY(ReadGgufRope(in, *family));
   if (family->finish_gguf != nullptr) HEARTH_TRY(family->finish_gguf(in));
   HEARTH_TRY(CheckConfig(config_, label_));
+  return plan;
+}
 
+// The block that the key counts is the last one.
+Result<MtpBlock> GgufModelReader::RunMtp() {
+  HEARTH_ASSIGN(family_, FindFamily());
+  HEARTH_TRY(AddTensors());
+  HEARTH_ASSIGN(const int n, Size("nextn_predict_layers", 0));
+  HEARTH_TRY(CheckMtp(config_.architecture, n, label_));
+  const std::vector<SourceTensor> all = tensors_.tensors();
+  HEARTH_ASSIGN(const WeightPlan plan, ReadConfig());
+  const std::string prefix = "blk." + std::to_string(config_.n_layers) + ".";
+  const std::string last_norm =
+      WeightName(family_->gguf_names, Role::kFinalNorm);
+  const std::pair<std::string_view, std::string> renamed[] = {
+      {"nextn.eh_proj.weight", kMtpProjection},
+      {"nextn.enorm.weight", kMtpEmbeddingNorm},
+      {"nextn.hnorm.weight", kMtpHiddenNorm},
+      {"nextn.shared_head_norm.weight", last_norm}};
+  TensorSet block(label_);
+  for (SourceTensor tensor : all) {
+    if (tensor.name.starts_with(prefix)) {
+      const std::string rest = tensor.name.substr(prefix.size());
+      tensor.name = "blk.0." + rest;
+      for (const auto& [name, here] : renamed) {
+        if (rest == name) tensor.name = here;
+      }
+    } else if (tensor.name.starts_with("blk.") || tensor.name == last_norm) {
+      continue;
+    }
+    HEARTH_TRY(block.Add(std::move(tensor)));
+  }
+  return AssembleMtp(config_, plan, family_->gguf_names, block);
+}
+
+Result<LoadedModel> GgufModelReader::Run() {
+  HEARTH_ASSIGN(family_, FindFamily());
+  HEARTH_TRY(AddTensors());
+  HEARTH_ASSIGN(const WeightPlan plan, ReadConfig());
   LoadedModel model;
   HEARTH_ASSIGN(model.weights,
-                AssembleWeights(config_, plan, family->gguf_names, tensors_));
+                AssembleWeights(config_, plan, family_->gguf_names, tensors_));
   HEARTH_TRY(ReadTokenIds(model));
   HEARTH_ASSIGN(model.sampling, ReadGgufSampling(file_));
   HEARTH_ASSIGN(const std::string_view name, file_.Text("general.name", ""));
@@ -290,6 +330,21 @@ Result<LoadedModel> LoadGguf(ByteSpan bytes, const std::string& label) {
   model.gguf = file;
   for (GgufPartFile& part : parts) model.files.push_back(std::move(part.file));
   return model;
+}
+
+Result<MtpBlock> LoadGgufMtp(ByteSpan bytes, const std::string& label) {
+  HEARTH_ASSIGN(GgufFile parsed, GgufFile::Parse(bytes, label));
+  HEARTH_ASSIGN(std::vector<GgufPartFile> parts,
+                OpenSplitParts(parsed, bytes, label));
+  if (!parts.empty()) parsed = std::move(parts.front().gguf);
+  HEARTH_TRY(RefuseOtherGguf(parsed));
+  const auto others =
+      std::span<const GgufPartFile>(parts).subspan(parts.empty() ? 0 : 1);
+  HEARTH_ASSIGN(MtpBlock block, GgufModelReader(parsed, others).RunMtp());
+  for (GgufPartFile& part : parts) {
+    block.model.files.push_back(std::move(part.file));
+  }
+  return block;
 }
 
 }  // namespace hearth

@@ -15,6 +15,7 @@
 #include "formats/huggingface/python_json.h"
 #include "formats/huggingface/safetensors.h"
 #include "formats/locate/file_kind.h"
+#include "formats/mtp.h"
 #include "formats/sampling_defaults.h"
 
 namespace hearth {
@@ -225,6 +226,21 @@ void MarkBuffers(const NameScheme& names, int n_layers, TensorSet& tensors) {
   }
 }
 
+// What the block for multi-token prediction consists of, under the names of a
+// model of one layer; nothing for all else.
+std::string NameInMtp(std::string_view name) {
+  constexpr std::string_view kLayer = "mtp.layers.0.", kNorm = "mtp.norm.";
+  if (name.starts_with(kLayer)) {
+    return std::string("model.layers.0.").append(name.substr(kLayer.size()));
+  }
+  if (name.starts_with(kNorm)) {
+    return std::string("model.norm.").append(name.substr(kNorm.size()));
+  }
+  const bool shared = name.starts_with("model.embed_tokens.") ||
+                      name.starts_with("lm_head.") || name.starts_with("mtp.");
+  return shared ? std::string(name) : std::string();
+}
+
 // Token ids from config.json and generation_config.json: a number or a list.
 // Ids outside the vocabulary end nothing and are left out.
 Result<void> AddEosIds(const Json& json, const std::string& label,
@@ -337,6 +353,33 @@ Result<LoadedModel> LoadHuggingFace(const std::string& directory) {
   }
   HEARTH_TRY(ReadGeneration(json, config_path, directory, model));
   return model;
+}
+
+Result<MtpBlock> LoadHuggingFaceMtp(const std::string& directory) {
+  const std::string config_path = Join(directory, "config.json");
+  HEARTH_ASSIGN(const Json json, ReadJsonFile(config_path));
+  HEARTH_ASSIGN(HuggingFaceConfig hf, ReadHuggingFaceConfig(json, config_path));
+  LoadedModel files;
+  TensorSet tensors(directory);
+  HEARTH_TRY(AddTensors(directory, files, tensors));
+  if (hf.text_part) HEARTH_TRY(tensors.Rename(NameInTextPart));
+  const Json& text = hf.text_part ? json["text_config"] : json;
+  HEARTH_ASSIGN(const std::int64_t n_others,
+                JsonInt(text, "num_nextn_predict_layers", config_path, 0));
+  HEARTH_TRY(CheckMtp(hf.config.architecture,
+                      tensors.Has(kMtpProjection) ? 1 : n_others, directory));
+  HEARTH_TRY(tensors.Rename(NameInMtp));
+  HEARTH_TRY(ReadQuantised(hf.quantization, directory, tensors, files));
+  NameScheme names = hf.family->hf_names;
+  if (hf.family->adapt_hf != nullptr) {
+    hf.family->adapt_hf(tensors, hf.plan, names);
+  }
+  HEARTH_TRY(CheckHead(hf.config, names, tensors));
+  HEARTH_ASSIGN(MtpBlock block,
+                AssembleMtp(std::move(hf.config), hf.plan, names, tensors));
+  block.model.files = std::move(files.files);
+  block.model.made = std::move(files.made);
+  return block;
 }
 
 }  // namespace hearth

@@ -9,11 +9,14 @@
 #include "formats/families.h"
 #include "formats/huggingface/hf_quantization.h"
 #include "hearth/result.h"
+#include "model/mtp.h"
 #include "model/weights.h"
 
 namespace hearth {
 
 Result<LoadedModel> LoadHuggingFace(const std::string& directory);
+// Its multi-token-prediction block; errors as LoadMtp.
+Result<MtpBlock> LoadHuggingFaceMtp(const std::string& directory);
 
 // What config.json says. `label` starts messages.
 struct HuggingFaceConfig {
