@@ -17,6 +17,12 @@ constexpr std::uint64_t kStepBytes = std::uint64_t{768} << 20;
 // Left free for others where the user does not say how much to take.
 constexpr std::uint64_t kLeftFree = std::uint64_t{256} << 20;
 
+// Of a model whose weights take less, the processor makes tokens as fast as a
+// card or faster, and begins at once: a start of the card costs a quarter of a
+// second, and a step the same however small it is
+// (bench/results/2026-12-01-h200.md).
+constexpr std::uint64_t kSmallBytes = std::uint64_t{96} << 20;
+
 std::string MiB(std::uint64_t bytes) {
   return std::to_string((bytes >> 20) + 1) + " MiB";
 }
@@ -74,9 +80,16 @@ Result<ChosenDevice> OnCard(std::shared_ptr<gpu::Device> card,
 Result<ChosenDevice> ChooseDevice(const EngineOptions& options,
                                   const LoadedModel& model, const KvSpec& spec,
                                   ThreadPool& pool) {
-  std::string why;
-  if (options.device != DeviceChoice::kCpu) {
-    const bool must = options.device == DeviceChoice::kCuda;
+  std::string why, name = "CPU";
+  const bool must = options.device == DeviceChoice::kCuda;
+  if (options.device == DeviceChoice::kAuto &&
+      DeviceWeightBytes(model) < kSmallBytes) {
+    // Without kernels there is no other device to explain.
+    if (gpu::HasKernels()) {
+      name += ", as fast as a card with weights of " +
+              MiB(DeviceWeightBytes(model));
+    }
+  } else if (options.device != DeviceChoice::kCpu) {
     auto card = gpu::OpenCard();
     if (card.ok()) {
       auto chosen = OnCard(std::move(*card), options, model, spec, pool);
@@ -89,7 +102,7 @@ Result<ChosenDevice> ChooseDevice(const EngineOptions& options,
   }
   ChosenDevice chosen;
   chosen.ops = MakeCpuOps(model, pool);
-  chosen.report.name = "CPU";
+  chosen.report.name = std::move(name);
   chosen.report.why = std::move(why);
   return chosen;
 }

@@ -43,6 +43,9 @@ void AddAdapterOption(Command& command, EngineOptions& engine) {
 }
 
 void AddModelOptions(Command& command, EngineOptions& engine) {
+  // A library's engine runs where its host says; the program's where it is
+  // fastest.
+  engine.device = DeviceChoice::kAuto;
   const Option model =
       command.Name("MODEL", engine.model_path,
                    "GGUF file, .tinygpt file or Hugging Face directory; "
@@ -65,9 +68,9 @@ void AddModelOptions(Command& command, EngineOptions& engine) {
             engine.device = *known;
             return {};
           },
-          "cpu; cuda: an NVIDIA card, or nothing; auto: a card where there is "
-          "one that can, else the CPU")
-      .Default("cpu");
+          "auto: an NVIDIA card where there is one that can, else the CPU, as "
+          "for small models; cpu; cuda: a card, or nothing")
+      .Default("auto");
   command.Size("--gpu-memory", engine.gpu_memory_bytes,
                "bytes of the card for weights, keys and values (8G); default: "
                "what is free");
