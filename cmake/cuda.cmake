@@ -5,6 +5,8 @@
 #   ON    kernels in any build; it is an error when there is no nvcc
 #   OFF   none
 set(HEARTH_CUDA AUTO CACHE STRING "Kernels for NVIDIA cards: AUTO, ON or OFF")
+set(HEARTH_CUDA_ARCHITECTURES 80 90 CACHE STRING
+    "Compute capabilities that there is machine code for, times ten")
 set_property(CACHE HEARTH_CUDA PROPERTY STRINGS AUTO ON OFF)
 
 hearth_room(cuda DEPENDS tensor LINKS ${CMAKE_DL_LIBS})
@@ -18,15 +20,21 @@ if(HEARTH_CUDA STREQUAL "ON" OR
 endif()
 if(HEARTH_NVCC AND NOT HEARTH_CUDA STREQUAL "OFF")
   # Machine code for 8.0 and 9.0 runs on 8.x and 9.x; newer cards translate the
-  # intermediate code when they load it.
+  # newest intermediate code when they load it.
   set(kernels ${CMAKE_BINARY_DIR}/generated/hearth_cuda_kernels.fatbin)
   file(GLOB kernel_sources CONFIGURE_DEPENDS
        ${CMAKE_SOURCE_DIR}/src/cuda/kernels/*)
+  set(codes "")
+  foreach(arch IN LISTS HEARTH_CUDA_ARCHITECTURES)
+    list(APPEND codes -gencode "arch=compute_${arch},code=sm_${arch}")
+  endforeach()
+  list(GET HEARTH_CUDA_ARCHITECTURES -1 newest)
+  list(APPEND codes -gencode
+       "arch=compute_${newest},code=compute_${newest}")
   add_custom_command(OUTPUT ${kernels}
     COMMAND ${HEARTH_NVCC} -std=c++20 -O3 --fmad=false -fatbin
             -ccbin ${CMAKE_CXX_COMPILER} -I${CMAKE_SOURCE_DIR}/src
-            -gencode arch=compute_80,code=[sm_80,compute_80]
-            -gencode arch=compute_90,code=sm_90
+            ${codes}
             ${CMAKE_SOURCE_DIR}/src/cuda/kernels/kernels.cu -o ${kernels}
     DEPENDS ${kernel_sources} ${CMAKE_SOURCE_DIR}/src/cuda/simt.h
     COMMENT "Kernels for NVIDIA cards" VERBATIM)

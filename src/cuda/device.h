@@ -23,7 +23,7 @@ namespace hearth::gpu {
 using Address = std::uint64_t;
 
 enum class Kernel : std::uint8_t {
-#define HEARTH_KERNEL(name, function, Args, threads) k##name,
+#define HEARTH_KERNEL(name, function, Args, threads, blocks) k##name,
 #include "cuda/kernels/all.inl"
 #undef HEARTH_KERNEL
 };
@@ -33,6 +33,12 @@ struct Launch {
   Dim3 grid;
   int shared_bytes = 0;
   std::span<const std::byte> args;  // the kernel's one argument
+};
+
+// Bytes of a device, and where they go in the host's memory.
+struct DownloadPart {
+  std::span<std::byte> to;
+  Address from;
 };
 
 class Device {
@@ -53,7 +59,11 @@ class Device {
   // Zeros, in the queue's order.
   virtual void Clear(Address at, std::uint64_t bytes) = 0;
   // Waits for what was enqueued before.
-  virtual void Download(std::span<std::byte> to, Address from) = 0;
+  virtual void Download(std::span<const gpu::DownloadPart> parts) = 0;
+  void Download(std::span<std::byte> to, Address from) {
+    const gpu::DownloadPart part{to, from};
+    Download(std::span(&part, 1));
+  }
   virtual void Run(const Launch& launch) = 0;
   // Waits for all that was enqueued. kIo with the first failure there was.
   virtual Result<void> Wait() = 0;
@@ -61,7 +71,14 @@ class Device {
   template <class Args>
   void Run(Kernel kernel, Dim3 grid, const Args& args, int shared_bytes = 0) {
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-    Run({kernel, grid, shared_bytes, std::as_bytes(std::span(&args, 1))});
+    Args copy = args;
+    // Equal arguments are equal bytes: a card knows a step again by them.
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_clear_padding)
+    __builtin_clear_padding(&copy);
+#endif
+#endif
+    Run({kernel, grid, shared_bytes, std::as_bytes(std::span(&copy, 1))});
   }
 };
 

@@ -59,7 +59,15 @@ Result<Driver> Load(const char* name) {
   HEARTH_FIND(cuModuleUnload)
   HEARTH_FIND(cuModuleGetFunction)
   HEARTH_FIND(cuFuncSetAttribute)
-  HEARTH_FIND(cuLaunchKernel)
+  HEARTH_FIND(cuLaunchKernelEx)
+  HEARTH_FIND(cuMemHostAlloc)
+  HEARTH_FIND(cuMemFreeHost)
+  HEARTH_FIND(cuStreamBeginCapture_v2)
+  HEARTH_FIND(cuStreamEndCapture)
+  HEARTH_FIND(cuGraphInstantiateWithFlags)
+  HEARTH_FIND(cuGraphDestroy)
+  HEARTH_FIND(cuGraphLaunch)
+  HEARTH_FIND(cuGraphExecDestroy)
 #undef HEARTH_FIND
   if (missing != nullptr) {
     ::dlclose(library);

@@ -18,7 +18,27 @@ using CuContext = struct CuContextTag*;
 using CuStream = struct CuStreamTag*;
 using CuModule = struct CuModuleTag*;
 using CuFunction = struct CuFunctionTag*;
+using CuGraph = struct CuGraphTag*;
+using CuGraphExec = struct CuGraphExecTag*;
 using CuAddress = unsigned long long;
+
+// As the driver reads them.
+struct CuLaunchAttribute {
+  int id;
+  char padding[4];
+  union {
+    int value;
+    char bytes[64];
+  };
+};
+struct CuLaunchConfig {
+  unsigned grid_x, grid_y, grid_z;
+  unsigned block_x, block_y, block_z;
+  unsigned shared_bytes;
+  CuStream stream;
+  CuLaunchAttribute* attributes;
+  unsigned n_attributes;
+};
 
 // The functions that hearth calls, by their exported names.
 struct Driver {
@@ -49,11 +69,18 @@ struct Driver {
   CuStatus (*cuModuleGetFunction)(CuFunction* function, CuModule module,
                                   const char* name);
   CuStatus (*cuFuncSetAttribute)(CuFunction function, int attribute, int value);
-  CuStatus (*cuLaunchKernel)(CuFunction function, unsigned grid_x,
-                             unsigned grid_y, unsigned grid_z, unsigned block_x,
-                             unsigned block_y, unsigned block_z,
-                             unsigned shared_bytes, CuStream stream,
-                             void** arguments, void** extra);
+  CuStatus (*cuLaunchKernelEx)(const CuLaunchConfig* config,
+                               CuFunction function, void** arguments,
+                               void** extra);
+  CuStatus (*cuMemHostAlloc)(void** at, std::size_t bytes, unsigned flags);
+  CuStatus (*cuMemFreeHost)(void* at);
+  CuStatus (*cuStreamBeginCapture_v2)(CuStream stream, int mode);
+  CuStatus (*cuStreamEndCapture)(CuStream stream, CuGraph* graph);
+  CuStatus (*cuGraphInstantiateWithFlags)(CuGraphExec* exec, CuGraph graph,
+                                          unsigned long long flags);
+  CuStatus (*cuGraphDestroy)(CuGraph graph);
+  CuStatus (*cuGraphLaunch)(CuGraphExec exec, CuStream stream);
+  CuStatus (*cuGraphExecDestroy)(CuGraphExec exec);
 
   // What went wrong, in the driver's words.
   std::string Words(CuStatus status) const;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "cuda/driver.h"
 #include "cuda/kernel_image.h"
 #include "cuda/kernel_table.h"
+#include "cuda/launch_queue.h"
 
 namespace hearth::gpu {
 namespace {
@@ -20,6 +22,10 @@ constexpr int kSharedBytesMax = 8;    // attribute of a function
 constexpr unsigned kNonBlocking = 1;  // a stream's flag
 constexpr CuStatus kOutOfMemory = 2;
 constexpr int kOldestMajor = 8;
+constexpr int kOverlapsMajor = 9;  // launches may begin before others end
+
+// Of the host's memory that the card reaches by itself, for what comes down.
+constexpr std::size_t kStagingBytes = std::size_t{4} << 20;
 
 class Card final : public Device {
  public:
@@ -32,6 +38,12 @@ class Card final : public Device {
   ~Card() override {
     if (context_ == nullptr) return;
     driver_.cuCtxSetCurrent(context_);
+    {
+      const MutexLock lock(launches_mutex_);
+      launches_.Close();
+    }
+    if (staging_ != nullptr) driver_.cuMemFreeHost(staging_);
+    if (scratch_ != nullptr) driver_.cuStreamDestroy_v2(scratch_);
     if (queue_ != nullptr) driver_.cuStreamDestroy_v2(queue_);
     if (module_ != nullptr) driver_.cuModuleUnload(module_);
     driver_.cuDevicePrimaryCtxRelease_v2(device_);
@@ -61,7 +73,7 @@ class Card final : public Device {
   }
 
   void Upload(Address to, ByteSpan from) override {
-    if (from.empty() || failed_.load()) return;
+    if (from.empty() || !Flush()) return;
     // From pageable memory: the driver has read it when the call returns.
     Note("takes bytes", Enter([&] {
            return driver_.cuMemcpyHtoDAsync_v2(to, from.data(), from.size(),
@@ -69,36 +81,34 @@ class Card final : public Device {
          }));
   }
   void Clear(Address at, std::uint64_t bytes) override {
-    if (failed_.load()) return;
+    if (!Flush()) return;
     Note("clears", Enter([&] {
            return driver_.cuMemsetD8Async(
                at, 0, static_cast<std::size_t>(bytes), queue_);
          }));
   }
-  void Download(std::span<std::byte> to, Address from) override {
-    if (to.empty() || failed_.load()) return;
-    Note("gives bytes", Enter([&] {
-           const CuStatus s =
-               driver_.cuMemcpyDtoHAsync_v2(to.data(), from, to.size(), queue_);
-           return s != 0 ? s : driver_.cuStreamSynchronize(queue_);
-         }));
+  using Device::Download;
+  void Download(std::span<const DownloadPart> parts) override {
+    if (!Flush()) return;
+    std::size_t bytes = 0;
+    for (const DownloadPart& part : parts) bytes += Padded(part.to.size());
+    const bool staged = bytes <= kStagingBytes;
+    const MutexLock lock(staging_mutex_);
+    Note("gives bytes", Enter([&] { return Enqueue(parts, staged); }));
+    if (!staged || failed_.load()) return;
+    std::size_t at = 0;
+    for (const DownloadPart& part : parts) {
+      std::memcpy(part.to.data(), staging_ + at, part.to.size());
+      at += Padded(part.to.size());
+    }
   }
   void Run(const Launch& launch) override {
     if (failed_.load()) return;
-    const auto i = static_cast<std::size_t>(launch.kernel);
-    // The driver reads the argument and changes nothing.
-    void* argument = const_cast<std::byte*>(launch.args.data());
-    const Dim3& grid = launch.grid;
-    Note(KernelNames()[i], Enter([&] {
-           return driver_.cuLaunchKernel(
-               functions_[i], grid.x, grid.y, grid.z,
-               static_cast<unsigned>(KernelThreads()[i]), 1, 1,
-               static_cast<unsigned>(launch.shared_bytes), queue_, &argument,
-               nullptr);
-         }));
+    const MutexLock lock(launches_mutex_);
+    launches_.Add(launch);
   }
   Result<void> Wait() override {
-    if (!failed_.load()) {
+    if (Flush()) {
       Note("computes",
            Enter([&] { return driver_.cuStreamSynchronize(queue_); }));
     }
@@ -109,6 +119,37 @@ class Card final : public Device {
 
  private:
   explicit Card(const Driver& driver) : driver_(driver) {}
+
+  static std::size_t Padded(std::size_t bytes) {
+    return (bytes + 63) / 64 * 64;
+  }
+  // Whether the card still works.
+  bool Flush() {
+    if (failed_.load()) return false;
+    LaunchQueue::Failure failure;
+    {
+      const MutexLock lock(launches_mutex_);
+      const CuStatus entered = driver_.cuCtxSetCurrent(context_);
+      if (entered == 0) failure = launches_.Flush();
+      if (entered != 0) failure.status = entered;
+    }
+    Note(KernelNames()[static_cast<std::size_t>(failure.kernel)],
+         failure.status);
+    return !failed_.load();
+  }
+  // Under staging_mutex_.
+  CuStatus Enqueue(std::span<const DownloadPart> parts, bool staged) {
+    std::size_t at = 0;
+    for (const DownloadPart& part : parts) {
+      if (part.to.empty()) continue;
+      void* to = staged ? staging_ + at : part.to.data();
+      const CuStatus s =
+          driver_.cuMemcpyDtoHAsync_v2(to, part.from, part.to.size(), queue_);
+      if (s != 0) return s;
+      at += Padded(part.to.size());
+    }
+    return driver_.cuStreamSynchronize(queue_);
+  }
 
   struct Bytes {
     std::size_t free = 0, total = 0;
@@ -166,19 +207,29 @@ class Card final : public Device {
         check("context", driver_.cuDevicePrimaryCtxRetain(&context_, device_)));
     HEARTH_TRY(check("context", driver_.cuCtxSetCurrent(context_)));
     HEARTH_TRY(check("queue", driver_.cuStreamCreate(&queue_, kNonBlocking)));
+    HEARTH_TRY(check("queue", driver_.cuStreamCreate(&scratch_, kNonBlocking)));
+    void* staging = nullptr;
+    HEARTH_TRY(check("memory of the host",
+                     driver_.cuMemHostAlloc(&staging, kStagingBytes, 0)));
+    const MutexLock staging_lock(staging_mutex_);
+    staging_ = static_cast<std::byte*>(staging);
     HEARTH_TRY(check("kernels",
                      driver_.cuModuleLoadData(&module_, KernelImage().data())));
-    return FindKernels();
+    HEARTH_ASSIGN(std::vector<CuFunction> functions, FindKernels());
+    const MutexLock lock(launches_mutex_);
+    launches_.Open(driver_, std::move(functions), queue_, scratch_,
+                   major >= kOverlapsMajor);
+    return {};
   }
 
-  Result<void> FindKernels() {
-    functions_.resize(KernelNames().size());
-    for (std::size_t i = 0; i < functions_.size(); ++i) {
+  Result<std::vector<CuFunction>> FindKernels() {
+    std::vector<CuFunction> functions(KernelNames().size());
+    for (std::size_t i = 0; i < functions.size(); ++i) {
       const std::string name = "hearth_" + std::string(KernelNames()[i]);
       CuStatus s =
-          driver_.cuModuleGetFunction(&functions_[i], module_, name.c_str());
+          driver_.cuModuleGetFunction(&functions[i], module_, name.c_str());
       if (s == 0) {
-        s = driver_.cuFuncSetAttribute(functions_[i], kSharedBytesMax,
+        s = driver_.cuFuncSetAttribute(functions[i], kSharedBytesMax,
                                        kSharedBytesPerBlock);
       }
       if (s != 0) {
@@ -186,17 +237,21 @@ class Card final : public Device {
                                "): " + driver_.Words(s) + "; use the CPU"};
       }
     }
-    return {};
+    return functions;
   }
 
   const Driver& driver_;
   CuDevice device_ = 0;
   CuContext context_ = nullptr;
-  CuStream queue_ = nullptr;
+  CuStream queue_ = nullptr, scratch_ = nullptr;
   CuModule module_ = nullptr;
-  std::vector<CuFunction> functions_;  // by Kernel
   std::string name_;
   int n_processors_ = 0;
+
+  Mutex launches_mutex_;
+  LaunchQueue launches_ HEARTH_GUARDED_BY(launches_mutex_);
+  Mutex staging_mutex_;
+  std::byte* staging_ = nullptr;  // one download at a time
 
   std::atomic<bool> failed_ = false;
   Mutex mutex_;

@@ -8,12 +8,12 @@ namespace hearth::gpu {
 namespace {
 
 constexpr std::string_view kNames[] = {
-#define HEARTH_KERNEL(name, function, Args, threads) #name,
+#define HEARTH_KERNEL(name, function, Args, threads, blocks) #name,
 #include "cuda/kernels/all.inl"
 #undef HEARTH_KERNEL
 };
 constexpr int kThreads[] = {
-#define HEARTH_KERNEL(name, function, Args, threads) threads,
+#define HEARTH_KERNEL(name, function, Args, threads, blocks) threads,
 #include "cuda/kernels/all.inl"
 #undef HEARTH_KERNEL
 };

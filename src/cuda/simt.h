@@ -18,6 +18,7 @@
 #define HEARTH_GPU_PRAGMA(text) _Pragma(#text)
 #define HEARTH_GPU_UNROLL_BY(n) HEARTH_GPU_PRAGMA(unroll n)
 #else
+#include <cstring>
 #include <vector>
 #define HEARTH_GPU inline
 #define HEARTH_GPU_UNROLL
@@ -48,6 +49,13 @@ class Block {
     body(static_cast<int>(threadIdx.x));
   }
   __device__ __forceinline__ void Sync() const { __syncthreads(); }
+  // Before anything is read or written that another launch writes or reads: a
+  // launch may begin while those before it end.
+  __device__ __forceinline__ void Await() const {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+  }
   // The launch's dynamic shared memory.
   __device__ __forceinline__ std::byte* shared() const { return shared_; }
 
@@ -81,6 +89,7 @@ class Block {
     for (int t = 0; t < n_threads_; ++t) body(t);
   }
   void Sync() const {}
+  void Await() const {}
   std::byte* shared() const { return shared_; }
 
  private:
@@ -195,6 +204,40 @@ void ForWarps(const Block& block, const Body& body) {
   for (int w = 0; w < block.n_threads() / kWarp; ++w) body(Warp(w));
 }
 
+#endif
+
+// What lies there will be read soon.
+#ifdef __CUDACC__
+HEARTH_GPU void Prefetch(const void* at) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+}
+#else
+HEARTH_GPU void Prefetch(const void*) {}
+#endif
+
+// Sixteen bytes on their way to shared memory; both places are aligned to
+// sixteen. A thread waits for its own copies; a barrier behind that shows them
+// to the others.
+#ifdef __CUDACC__
+HEARTH_GPU void BeginCopy16(void* shared, const void* from) {
+  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from)
+               : "memory");
+}
+// What was begun since the last call is one batch.
+HEARTH_GPU void EndBatch() { asm volatile("cp.async.commit_group;"); }
+// All batches but the newest `kLeft` have arrived.
+template <int kLeft>
+HEARTH_GPU void AwaitBatches() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
+}
+#else
+HEARTH_GPU void BeginCopy16(void* shared, const void* from) {
+  std::memcpy(shared, from, 16);
+}
+HEARTH_GPU void EndBatch() {}
+template <int kLeft>
+HEARTH_GPU void AwaitBatches() {}
 #endif
 
 // body(i) for every i below n, shared out over the block's threads: neighbours

@@ -99,7 +99,8 @@ class Ops {
   virtual void Read(Rows x, int row, float* out) = 0;
   // Scaled and capped as the model does. The outputs' rows are those of
   // `normed`, in order; without a copy where they lie one behind the other.
-  // kResourceFull when there is no memory for a copy.
+  // They are there when FirstNonFinite has been asked. kResourceFull when there
+  // is no memory for a copy.
   virtual Result<void> Logits(Rows normed,
                               std::span<const LogitsOut> outputs) = 0;
 

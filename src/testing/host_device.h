@@ -59,9 +59,12 @@ class HostDevice final : public Device {
     std::memset(reinterpret_cast<void*>(at), 0,
                 static_cast<std::size_t>(bytes));
   }
-  void Download(std::span<std::byte> to, Address from) override {
-    if (!to.empty()) {
-      std::memcpy(to.data(), reinterpret_cast<const void*>(from), to.size());
+  using Device::Download;
+  void Download(std::span<const gpu::DownloadPart> parts) override {
+    for (const gpu::DownloadPart& part : parts) {
+      if (part.to.empty()) continue;
+      std::memcpy(part.to.data(), reinterpret_cast<const void*>(part.from),
+                  part.to.size());
     }
   }
   void Run(const Launch& launch) override {
@@ -94,9 +97,9 @@ class HostDevice final : public Device {
   }
   static void Run(const Launch& launch, const Block& block) {
     switch (launch.kernel) {
-#define HEARTH_KERNEL(name, function, Args, threads) \
-  case Kernel::k##name:                              \
-    function(block, ArgsOf<Args>(launch));           \
+#define HEARTH_KERNEL(name, function, Args, threads, blocks) \
+  case Kernel::k##name:                                      \
+    function(block, ArgsOf<Args>(launch));                   \
     break;
 #include "cuda/kernels/all.inl"
 #undef HEARTH_KERNEL

@@ -13,7 +13,7 @@
 
 namespace hearth::gpu {
 
-inline constexpr int kAttendThreads = 256;
+inline constexpr int kAttendThreads = 512;
 
 // Neighbouring positions of one part.
 struct RowTask {
@@ -43,6 +43,9 @@ struct AttendArgs {
   // `out`.
   float* states;
   int n_segments;
+  // Tiles of values that lie in shared memory before they are wanted, and the
+  // bytes of one there; 0 tiles: they are read where they are.
+  int ring_tiles, ring_bytes;
 };
 
 // Which segments hold something for a task; see Attention::SegmentsOf.
@@ -94,7 +97,29 @@ HEARTH_GPU Sight SightOf(const AttendArgs& a, int position, int tile,
   return {begin, end};
 }
 
-// Shared memory of a block; kRows rows of everything.
+// A tile's bytes as one thread reads them.
+struct TileView {
+  Kv key_format, value_format;
+  const std::uint8_t *keys, *values;
+  const std::uint8_t *key_params, *value_params;
+};
+
+// Bytes in front of the views, and of the ring.
+HEARTH_GPU constexpr int AttendViewsAt(int rows, int head_dim,
+                                       int segment_tokens, int tiles,
+                                       int passes) {
+  const int floats = 3 * head_dim + segment_tokens + tiles + 4 * passes + 5;
+  return (4 * rows * floats + 15) / 16 * 16;
+}
+HEARTH_GPU constexpr int AttendRingAt(int rows, int head_dim,
+                                      int segment_tokens, int tiles,
+                                      int passes) {
+  const int views = tiles * static_cast<int>(sizeof(TileView));
+  return AttendViewsAt(rows, head_dim, segment_tokens, tiles, passes) +
+         (views + 15) / 16 * 16;
+}
+
+// Shared memory of a block; kRows rows of everything but the last two.
 template <int kRows>
 struct AttendMemory {
   float* q;        // [head_dim][kRows], scaled
@@ -110,7 +135,9 @@ struct AttendMemory {
   float* sum;
   float* scale_a;  // [kRows]: how the newest segment is merged
   float* scale_b;
-  int* mode;  // [kRows]
+  int* mode;           // [kRows]
+  TileView* views;     // [tiles]: of the segment
+  std::uint8_t* ring;  // [ring_tiles][ring_bytes]
 
   HEARTH_GPU AttendMemory(std::byte* shared, int head_dim, int segment_tokens,
                           int tiles, int passes) {
@@ -134,22 +161,13 @@ struct AttendMemory {
     scale_a = take(1);
     scale_b = take(1);
     mode = reinterpret_cast<int*>(take(1));
+    views = reinterpret_cast<TileView*>(
+        shared + AttendViewsAt(kRows, head_dim, segment_tokens, tiles, passes));
+    ring = reinterpret_cast<std::uint8_t*>(
+        shared + AttendRingAt(kRows, head_dim, segment_tokens, tiles, passes));
   }
 };
-// Floats a row of the above.
-constexpr int AttendFloatsPerRow(int head_dim, int segment_tokens, int tiles,
-                                 int passes) {
-  return 3 * head_dim + segment_tokens + tiles + 4 * passes + 5;
-}
-
 enum MergeMode : int { kSkip, kTake, kBlend };
-
-// A tile's bytes as one thread reads them.
-struct TileView {
-  Kv key_format, value_format;
-  const std::uint8_t *keys, *values;
-  const std::uint8_t *key_params, *value_params;
-};
 
 HEARTH_GPU TileView TileOf(const AttendArgs& a, const TaskView& task,
                            int tile) {

@@ -60,10 +60,26 @@ HEARTH_GPU void FoldQueries(const Block& block, const AttendArgs& a,
     const int tile = segment.first_tile + static_cast<int>(i) / kRows;
     m.start[i] = 0.0f;
     if (row >= task.n_rows || !IsSeen(a, task, tile)) return;
-    const TileView view = TileOf(a, task, tile);
+    const TileView& view = m.views[i / kRows];
     if (!IsQuantised(view.key_format)) return;
     m.start[i] = FoldQuery<kRows>(a, view, m.q, row);
   });
+}
+
+// kN neighbouring floats of shared memory, aligned to all of them or to four.
+template <int kN>
+HEARTH_GPU void LoadFloats(const float* p, float (&out)[kN]) {
+  if constexpr (kN % 4 == 0) {
+    HEARTH_GPU_UNROLL
+    for (int i = 0; i < kN; i += 4) {
+      const Words4 v = LoadWords4(reinterpret_cast<const std::uint8_t*>(p + i));
+      HEARTH_GPU_UNROLL
+      for (int k = 0; k < 4; ++k) out[i + k] = AsFloat(v.w[k]);
+    }
+  } else {
+    HEARTH_GPU_UNROLL
+    for (int i = 0; i < kN; ++i) out[i] = p[i];
+  }
 }
 
 // The scores of one token with all rows.
@@ -71,26 +87,27 @@ template <Kv kFormat, int kRows>
 HEARTH_GPU void ScoreToken(const AttendArgs& a, const TileView& view,
                            const float* q, int slot, float (&score)[kRows]) {
   const std::int64_t step = RowBytes(kFormat, a.step.block_tokens);
-  constexpr int kAtOnce = 16;  // on their way from memory
+  constexpr bool kQuantised = IsQuantised(kFormat);
+  constexpr int kAtOnce = kQuantised ? 16 : 32;  // on their way from memory
   for (int first = 0; first < a.head_dim; first += kAtOnce) {
-    float key[kAtOnce];
+    float key[kAtOnce], scale[kQuantised ? kAtOnce : 1];
     HEARTH_GPU_UNROLL
     for (int i = 0; i < kAtOnce; ++i) {
       // The last ones again where there are no more.
       const int d = Least(first + i, a.head_dim - 1);
       key[i] = KvNumber(kFormat, view.keys + d * step, slot);
+      if constexpr (kQuantised) scale[i] = Param(view.key_params, d);
     }
     HEARTH_GPU_UNROLL
     for (int i = 0; i < kAtOnce; ++i) {
       const int d = first + i;
       if (d >= a.head_dim) break;
-      const float scale =
-          IsQuantised(kFormat) ? Param(view.key_params, d) : 1.0f;
+      float factor[kRows];
+      LoadFloats<kRows>(q + d * kRows, factor);
       HEARTH_GPU_UNROLL
       for (int r = 0; r < kRows; ++r) {
-        const float factor =
-            IsQuantised(kFormat) ? q[d * kRows + r] * scale : q[d * kRows + r];
-        score[r] = Fma(factor, key[i], score[r]);
+        if constexpr (kQuantised) factor[r] = factor[r] * scale[i];
+        score[r] = Fma(factor[r], key[i], score[r]);
       }
     }
   }
@@ -136,7 +153,7 @@ HEARTH_GPU void Score(const Block& block, const AttendArgs& a,
     for (int r = 0; r < kRows; ++r) score[r] = -Infinity();
     const bool sink = position < a.sink_tokens;
     if (IsSeen(a, task, tile) && position <= task.last_position) {
-      const TileView view = TileOf(a, task, tile);
+      const TileView view = m.views[at / n];
       HEARTH_GPU_UNROLL
       for (int r = 0; r < kRows; ++r) {
         score[r] = m.start[at / n * kRows + r];
@@ -247,7 +264,7 @@ HEARTH_GPU void SumWeights(const Block& block, const AttendArgs& a,
     m.offset[i] = 0.0f;
     Sight sight;
     if (!Meets<kRows>(a, task, segment, pass, row, &sight)) return;
-    const TileView view = TileOf(a, task, segment.TileOfPass(pass));
+    const TileView& view = m.views[pass / segment.per_tile];
     const bool folds = IsQuantised(view.value_format);
     const int tile_begin = pass / segment.per_tile * n;
     float sums[16], zeros[16];
@@ -279,7 +296,7 @@ HEARTH_GPU void SumWeights(const Block& block, const AttendArgs& a,
     const int tile = segment.first_tile + token / n;
     // Scales of slots without a weight may be anything.
     if (m.p[i] == 0.0f || !IsSeen(a, task, tile)) return;
-    const TileView view = TileOf(a, task, tile);
+    const TileView& view = m.views[token / n];
     if (!IsQuantised(view.value_format)) return;
     m.p[i] = m.p[i] * Param(view.value_params, token % n);
   });
@@ -315,72 +332,6 @@ HEARTH_GPU void PrepareMerge(const Block& block, const TaskView& task,
     m.max[row] = both;
     m.sum[row] = Fma(m.sum[row], scale_a, sum * scale_b);
   });
-}
-
-// One dimension of the values for kShare rows from `row` on: all passes.
-template <int kRows, int kShare>
-HEARTH_GPU void SumValues(const AttendArgs& a, const TaskView& task,
-                          const SegmentView& segment,
-                          const AttendMemory<kRows>& m, int d, int row) {
-  const int n = a.step.block_tokens;
-  const int origin = segment.first_tile * n;
-  float acc[kShare];
-  HEARTH_GPU_UNROLL
-  for (int r = 0; r < kShare; ++r) acc[r] = 0.0f;
-  for (int pass = 0; pass < segment.passes(); ++pass) {
-    int begin = origin + segment.n_tiles * n, end = 0;
-    bool meets[kShare];
-    Sight sight[kShare];
-    HEARTH_GPU_UNROLL
-    for (int r = 0; r < kShare; ++r) {
-      sight[r] = {0, 0};
-      meets[r] = Meets<kRows>(a, task, segment, pass, row + r, &sight[r]);
-      if (!meets[r]) continue;
-      begin = Least(begin, sight[r].begin);
-      end = Most(end, sight[r].end);
-      acc[r] = acc[r] * m.scale[pass * kRows + row + r];
-    }
-    if (begin >= end) continue;
-    const int tile = segment.TileOfPass(pass);
-    const TileView view = TileOf(a, task, tile);
-    const std::int64_t step = RowBytes(view.value_format, a.head_dim);
-    WithKvFormat(view.value_format, [&](auto tag) {
-      constexpr Kv kFormat = decltype(tag)::kFormat;
-      constexpr int kAtOnce = 16;  // on their way from memory
-      for (int first = begin; first < end; first += kAtOnce) {
-        float value[kAtOnce];
-        HEARTH_GPU_UNROLL
-        for (int i = 0; i < kAtOnce; ++i) {
-          const int t = Least(first + i, end - 1);
-          value[i] = KvNumber(kFormat, view.values + (t - tile * n) * step, d);
-        }
-        HEARTH_GPU_UNROLL
-        for (int i = 0; i < kAtOnce; ++i) {
-          const int t = first + i;
-          const float* p = m.p + (Least(t, end - 1) - origin) * kRows + row;
-          HEARTH_GPU_UNROLL
-          for (int r = 0; r < kShare; ++r) {
-            if (t >= sight[r].begin && t < sight[r].end) {
-              acc[r] = Fma(p[r], value[i], acc[r]);
-            }
-          }
-        }
-      }
-    });
-    if (!IsQuantised(view.value_format)) continue;
-    HEARTH_GPU_UNROLL
-    for (int r = 0; r < kShare; ++r) {
-      if (meets[r]) acc[r] = acc[r] + m.offset[pass * kRows + row + r];
-    }
-  }
-  HEARTH_GPU_UNROLL
-  for (int r = 0; r < kShare; ++r) {
-    float& into = m.acc[d * kRows + row + r];
-    if (m.mode[row + r] == kTake) into = acc[r];
-    if (m.mode[row + r] == kBlend) {
-      into = Fma(into, m.scale_a[row + r], acc[r] * m.scale_b[row + r]);
-    }
-  }
 }
 
 }  // namespace hearth::gpu

@@ -2,7 +2,7 @@
 // behind it.
 #pragma once
 
-#include "cuda/kernels/attend_phases.h"
+#include "cuda/kernels/attend_values.h"
 
 namespace hearth::gpu {
 
@@ -41,6 +41,12 @@ HEARTH_GPU void AttendSegment(const Block& block, const AttendArgs& a,
   const int last = task.last_position / a.step.block_tokens;
   const SegmentView segment{first, Least(per_segment, last + 1 - first),
                             a.sink_tokens > 0 ? 2 : 1};
+  ForItems(block, segment.n_tiles, [&](std::int64_t i) {
+    const int tile = segment.first_tile + static_cast<int>(i);
+    m.views[i] = IsSeen(a, task, tile) ? TileOf(a, task, tile) : TileView{};
+  });
+  block.Sync();
+  StageTiles(block, a, segment, m);
   FoldQueries(block, a, task, segment, m);
   block.Sync();
   Score(block, a, task, segment, m);
@@ -53,14 +59,7 @@ HEARTH_GPU void AttendSegment(const Block& block, const AttendArgs& a,
   block.Sync();
   PrepareMerge(block, task, segment, m);
   block.Sync();
-  constexpr int kShare = kRows < 4 ? kRows : 4;
-  ForItems(block, a.head_dim * (kRows / kShare), [&](std::int64_t i) {
-    const int d = static_cast<int>(i) % a.head_dim;
-    const int row = static_cast<int>(i) / a.head_dim * kShare;
-    if (row < task.n_rows) {
-      SumValues<kRows, kShare>(a, task, segment, m, d, row);
-    }
-  });
+  SumValues(block, a, task, segment, m);
   block.Sync();
 }
 
@@ -122,6 +121,7 @@ HEARTH_GPU float* StateOf(const AttendArgs& a, int rows, std::int64_t task,
 // states.
 template <int kRows>
 HEARTH_GPU void Attend(const Block& block, const AttendArgs& a) {
+  block.Await();
   const TaskView task = ViewOf(a, block);
   const int tiles = a.segment_tokens / a.step.block_tokens;
   const AttendMemory<kRows> m(block.shared(), a.head_dim, a.segment_tokens,
@@ -152,29 +152,40 @@ HEARTH_GPU void Attend(const Block& block, const AttendArgs& a) {
 // KV heads).
 template <int kRows>
 HEARTH_GPU void MergeSegments(const Block& block, const AttendArgs& a) {
+  block.Await();
   const TaskView task = ViewOf(a, block);
   const int count = SegmentsOf(a, *task.part, a.tasks[block.x()]).count();
   ForItems(block, a.head_dim * task.n_rows, [&](std::int64_t i) {
     const int d = static_cast<int>(i) % a.head_dim;
     const int row = static_cast<int>(i) / a.head_dim;
     float max = -Infinity(), sum = 0.0f, acc = 0.0f;
-    for (int s = 0; s < count; ++s) {
-      const float* state = StateOf(a, kRows, block.x(), block.y(), s) + row;
-      const float max_b = state[a.head_dim * kRows];
-      const float sum_b = state[(a.head_dim + 1) * kRows];
-      const float acc_b = state[d * kRows];
-      if (sum_b == 0.0f) continue;
-      if (sum == 0.0f) {
-        max = max_b;
-        sum = sum_b;
-        acc = acc_b;
-      } else if (max_b != -Infinity()) {
-        const float both = max_b > max ? max_b : max;
-        const float scale_a = ExpNegative(max - both);
-        const float scale_b = ExpNegative(max_b - both);
-        acc = Fma(acc, scale_a, acc_b * scale_b);
-        sum = Fma(sum, scale_a, sum_b * scale_b);
-        max = both;
+    constexpr int kAtOnce = 8;  // on their way from memory
+    for (int first = 0; first < count; first += kAtOnce) {
+      float maxima[kAtOnce], sums[kAtOnce], accs[kAtOnce];
+      HEARTH_GPU_UNROLL
+      for (int k = 0; k < kAtOnce; ++k) {
+        const float* state = StateOf(a, kRows, block.x(), block.y(),
+                                     Least(first + k, count - 1)) +
+                             row;
+        maxima[k] = state[a.head_dim * kRows];
+        sums[k] = state[(a.head_dim + 1) * kRows];
+        accs[k] = state[d * kRows];
+      }
+      HEARTH_GPU_UNROLL
+      for (int k = 0; k < kAtOnce; ++k) {
+        if (first + k >= count || sums[k] == 0.0f) continue;
+        if (sum == 0.0f) {
+          max = maxima[k];
+          sum = sums[k];
+          acc = accs[k];
+        } else if (maxima[k] != -Infinity()) {
+          const float both = maxima[k] > max ? maxima[k] : max;
+          const float scale_a = ExpNegative(max - both);
+          const float scale_b = ExpNegative(maxima[k] - both);
+          acc = Fma(acc, scale_a, accs[k] * scale_b);
+          sum = Fma(sum, scale_a, sums[k] * scale_b);
+          max = both;
+        }
       }
     }
     const int head = task.first_head + row % a.group;

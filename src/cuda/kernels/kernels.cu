@@ -6,10 +6,19 @@ namespace hearth::gpu {
 
 extern __shared__ __align__(16) std::byte shared_memory[];
 
-#define HEARTH_KERNEL(name, function, Args, threads)                   \
-  extern "C" __global__ void __launch_bounds__(threads)                \
-      hearth_##name(const __grid_constant__ Args args) {               \
-    function(Block(shared_memory), args);                              \
+// From here on the launch behind this one may take processors that are free; it
+// waits (Block::Await) before it touches what this one does.
+#if __CUDA_ARCH__ >= 900
+#define HEARTH_BEGIN_NEXT asm volatile("griddepcontrol.launch_dependents;")
+#else
+#define HEARTH_BEGIN_NEXT
+#endif
+
+#define HEARTH_KERNEL(name, function, Args, threads, blocks)    \
+  extern "C" __global__ void __launch_bounds__(threads, blocks) \
+      hearth_##name(const __grid_constant__ Args args) {        \
+    HEARTH_BEGIN_NEXT;                                          \
+    function(Block(shared_memory), args);                       \
   }
 #include "cuda/kernels/all.inl"
 #undef HEARTH_KERNEL

@@ -2,7 +2,7 @@
 // bytes that they have on disk; writing them, and sealing what is full.
 #pragma once
 
-#include "cuda/kernels/arithmetic.h"
+#include "cuda/kernels/rows.h"
 
 namespace hearth::gpu {
 
@@ -70,13 +70,14 @@ HEARTH_GPU std::uint8_t* OwnLayer(const KvStep& step, const StepPart& part,
 
 struct WriteKvArgs {
   KvStep step;
-  KvPlace place;      // of what is written: floats when the sequence quantises
-  const float* keys;  // of row 0, head 0
-  const float* values;
+  KvPlace place;  // of what is written: floats when the sequence quantises
+  RopeArgs rope;  // of queries and keys together
+  bool turns;     // else they are as they should be
+  float* qkv;     // of row 0
   std::int64_t stride;
-  int head_dim;
+  int n_heads, n_kv_heads, head_dim;
 };
-inline constexpr int kWriteThreads = 128;
+inline constexpr int kWriteThreads = 64;
 
 HEARTH_GPU void PutKv(Kv format, std::uint8_t* row, std::int64_t i, float x) {
   switch (format) {
@@ -92,10 +93,17 @@ HEARTH_GPU void PutKv(Kv format, std::uint8_t* row, std::int64_t i, float x) {
   }
 }
 
-// grid: (KV heads, rows).
+// Queries and keys are turned in place; keys and values go to the sequence's
+// blocks. grid: (query heads, KV heads, KV heads again for values; rows).
 HEARTH_GPU void WriteKv(const Block& block, const WriteKvArgs& a) {
+  block.Await();
   const int row = static_cast<int>(block.y());
-  const std::int64_t head = block.x();
+  const int head = static_cast<int>(block.x());
+  float* at = a.qkv + row * a.stride + std::int64_t{head} * a.head_dim;
+  const bool value = head >= a.n_heads + a.n_kv_heads;
+  if (a.turns && !value) TurnHead(block, a.rope, row, head, at, at);
+  if (head < a.n_heads) return;
+  block.Sync();
   const KvStep& step = a.step;
   const StepPart& part = step.parts[step.part_of_row[row]];
   const int position = part.first_position + row - part.first_row;
@@ -106,15 +114,20 @@ HEARTH_GPU void WriteKv(const Block& block, const WriteKvArgs& a) {
           ? OwnLayer(step, part, b, a.place)
           : reinterpret_cast<std::uint8_t*>(step.tables[part.table + b]) +
                 a.place.layer;
-  std::uint8_t* keys = layer + a.place.keys + head * a.place.key_step;
-  std::uint8_t* values = layer + a.place.values + head * a.place.value_step;
-  const std::int64_t from = row * a.stride + head * a.head_dim;
-  ForItems(block, a.head_dim, [&](std::int64_t d) {
-    PutKv(a.place.key_format, keys, d * step.block_tokens + slot,
-          a.keys[from + d]);
-    PutKv(a.place.value_format, values, std::int64_t{slot} * a.head_dim + d,
-          a.values[from + d]);
-  });
+  const std::int64_t kv_head = head - a.n_heads - (value ? a.n_kv_heads : 0);
+  if (value) {
+    std::uint8_t* values =
+        layer + a.place.values + kv_head * a.place.value_step;
+    ForItems(block, a.head_dim, [&](std::int64_t d) {
+      PutKv(a.place.value_format, values, std::int64_t{slot} * a.head_dim + d,
+            at[d]);
+    });
+  } else {
+    std::uint8_t* keys = layer + a.place.keys + kv_head * a.place.key_step;
+    ForItems(block, a.head_dim, [&](std::int64_t d) {
+      PutKv(a.place.key_format, keys, d * step.block_tokens + slot, at[d]);
+    });
+  }
 }
 
 // --- Sealing -----------------------------------------------------------------
@@ -187,6 +200,7 @@ HEARTH_GPU void SealRow(Kv format, const float* x, int n, std::uint8_t* out,
 
 // Each thread one row. grid: (KV heads, n_sealed).
 HEARTH_GPU void Seal(const Block& block, const SealArgs& a) {
+  block.Await();
   const KvStep& step = a.step;
   const StepPart& part = step.parts[a.sealed[2 * block.y()]];
   const int b = a.sealed[2 * block.y() + 1];

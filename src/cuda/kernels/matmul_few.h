@@ -164,6 +164,7 @@ HEARTH_GPU void FewRows(const Block& block, const MatmulArgs& a,
 // shared: FewSharedBytes().
 template <int kRows>
 HEARTH_GPU void MatmulFew(const Block& block, const MatmulArgs& a) {
+  block.Await();
   const int index = CallOf(a, block.x());
   const MatmulCall& call = a.calls[index];
   const std::int64_t first_output =

@@ -126,6 +126,7 @@ HEARTH_GPU void FloatOutputs(const Block& block, const MatmulArgs& a,
 // grid: (outputs of all calls / kFloatOutputs, rows / kFloatRows), each call
 // rounded up. shared: kFloatSharedBytes.
 HEARTH_GPU void MatmulFloat(const Block& block, const MatmulArgs& a) {
+  block.Await();
   const int index = CallOf(a, block.x());
   const MatmulCall& call = a.calls[index];
   const std::int64_t first_output =

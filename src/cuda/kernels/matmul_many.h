@@ -279,6 +279,7 @@ HEARTH_GPU void ManyTile(const Block& block, const MatmulArgs& a,
 // grid: (rows / kManyRows, outputs of all calls / kManyOutputs), each call
 // rounded up. shared: kManySharedBytes.
 HEARTH_GPU void MatmulMany(const Block& block, const MatmulArgs& a) {
+  block.Await();
   const int index = CallOf(a, block.y());
   const MatmulCall& call = a.calls[index];
   const std::int64_t first_output =

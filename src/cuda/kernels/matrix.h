@@ -51,40 +51,83 @@ struct PackedRows {
   const PackedScale* scales;  // [n_rows][n_in / 32]
 };
 
+// The same to be written.
+struct PackedRoom {
+  std::uint8_t* codes;
+  PackedScale* scales;
+};
+
 // The weight scales of one group, decoded.
 struct GroupScales {
   float scale[2];
   float minimum[2];
 };
 
-HEARTH_GPU std::uint16_t LoadHalf(const std::uint8_t* p) {
-  return *reinterpret_cast<const std::uint16_t*>(p);
+// A group's scales as they lie: of the halves (scale, minimum) and the small
+// integers, lowest byte first.
+struct RawScales {
+  std::uint32_t halves, small;
+};
+
+template <bool kHalves, bool kMinimums>
+HEARTH_GPU RawScales LoadScales(const Matrix& w, std::int64_t group) {
+  constexpr int kSmall = (kHalves ? 2 : 1) * (kMinimums ? 2 : 1);
+  RawScales raw = {0, 0};
+  if (w.scales_kind == Scales::kFloat) {
+    raw.halves = reinterpret_cast<const std::uint32_t*>(w.scales)[group];
+    return raw;
+  }
+  const bool super = w.scales_kind == Scales::kSuper;
+  const std::int64_t at = super ? group / 8 : group;
+  if (kMinimums) {
+    raw.halves = reinterpret_cast<const std::uint32_t*>(w.scales)[at];
+  } else {
+    raw.halves = reinterpret_cast<const std::uint16_t*>(w.scales)[at];
+  }
+  if (!super) return raw;
+  if (kSmall == 4) {
+    raw.small = reinterpret_cast<const std::uint32_t*>(w.small)[group];
+  } else if (kSmall == 2) {
+    raw.small = reinterpret_cast<const std::uint16_t*>(w.small)[group];
+  } else {
+    raw.small = w.small[group];
+  }
+  return raw;
 }
 
 template <bool kHalves, bool kMinimums>
-HEARTH_GPU GroupScales ScalesOf(const Matrix& w, std::int64_t group) {
+HEARTH_GPU GroupScales Decoded(const Matrix& w, const RawScales& raw) {
   GroupScales s = {};
   constexpr int kParts = kHalves ? 2 : 1;
   if (w.scales_kind == Scales::kFloat) {
-    s.scale[0] = reinterpret_cast<const float*>(w.scales)[group];
+    s.scale[0] = AsFloat(raw.halves);
     return s;
   }
-  const std::int64_t at = w.scales_kind == Scales::kSuper ? group / 8 : group;
-  const std::uint8_t* halves = w.scales + at * (kMinimums ? 4 : 2);
-  const float d = HalfToFloat(LoadHalf(halves));
-  const float m = kMinimums ? HalfToFloat(LoadHalf(halves + 2)) : 0.0f;
+  const float d = HalfToFloat(static_cast<std::uint16_t>(raw.halves));
+  const float m =
+      kMinimums ? HalfToFloat(static_cast<std::uint16_t>(raw.halves >> 16))
+                : 0.0f;
   if (w.scales_kind == Scales::kHalf) {
     s.scale[0] = d;
     s.minimum[0] = m;
     return s;
   }
-  const std::uint8_t* small = w.small + group * kParts * (kMinimums ? 2 : 1);
   HEARTH_GPU_UNROLL
   for (int i = 0; i < kParts; ++i) {
-    s.scale[i] = d * static_cast<float>(static_cast<std::int8_t>(small[i]));
-    if (kMinimums) s.minimum[i] = m * static_cast<float>(small[kParts + i]);
+    s.scale[i] =
+        d * static_cast<float>(static_cast<std::int8_t>(raw.small >> (8 * i)));
+    if (kMinimums) {
+      const std::uint32_t minimum = (raw.small >> (8 * (kParts + i))) & 0xffu;
+      s.minimum[i] = m * static_cast<float>(minimum);
+    }
   }
   return s;
+}
+
+template <bool kHalves, bool kMinimums>
+HEARTH_GPU GroupScales ScalesOf(const Matrix& w, std::int64_t group) {
+  return Decoded<kHalves, kMinimums>(w,
+                                     LoadScales<kHalves, kMinimums>(w, group));
 }
 
 struct Words4 {

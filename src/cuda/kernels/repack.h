@@ -203,6 +203,7 @@ HEARTH_GPU BlockShape ShapeOf(FileType type) {
 
 // grid: groups / kRepackThreads, rounded up.
 HEARTH_GPU void Repack(const Block& block, const RepackArgs& a) {
+  block.Await();
   const BlockShape shape = ShapeOf(a.type);
   block.ForThreads([&](int thread) {
     const std::int64_t i = std::int64_t{block.x()} * kRepackThreads + thread;

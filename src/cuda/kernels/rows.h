@@ -2,7 +2,7 @@
 // and orders of generic/rows.inl.
 #pragma once
 
-#include "cuda/kernels/arithmetic.h"
+#include "cuda/kernels/pack.h"
 
 namespace hearth::gpu {
 
@@ -81,6 +81,7 @@ struct AddSquareOfDifference {
 
 // grid: (rows, runs). shared: kNormSharedBytes.
 HEARTH_GPU void Norm(const Block& block, const NormArgs& a) {
+  block.Await();
   const float* x = a.x + block.x() * a.x_row + block.y() * a.x_run;
   float* out = a.out + block.x() * a.out_row + block.y() * a.out_run;
   float* chunk = reinterpret_cast<float*>(block.shared());
@@ -118,19 +119,14 @@ struct RopeArgs {
 };
 inline constexpr int kRopeThreads = 64;
 
-// grid: (n_heads, rows). Each block one head.
-HEARTH_GPU void Rope(const Block& block, const RopeArgs& a) {
-  const std::int64_t row = block.y();
-  const int head = static_cast<int>(block.x());
-  float* out = a.heads + row * a.stride + std::int64_t{block.x()} * a.head_dim;
-  const float* in =
-      a.from == nullptr
-          ? out
-          : a.from + row * a.from_stride + std::int64_t{block.x()} * a.head_dim;
+// One head of a row, `in` to `out`, which may be one: a thread reads and writes
+// its own pair.
+HEARTH_GPU void TurnHead(const Block& block, const RopeArgs& a,
+                         std::int64_t row, int head, const float* in,
+                         float* out) {
   const int pairs = a.rotary_dim / 2;
   const bool grows = a.growth != nullptr && head < a.n_grown;
   const float factor = grows ? a.growth[row] : 1.0f;
-  // A thread reads and writes its own pair, so in and out may be one.
   ForItems(block, pairs, [&](std::int64_t i) {
     const std::int64_t first = a.interleaved ? 2 * i : i;
     const std::int64_t second = a.interleaved ? 2 * i + 1 : i + pairs;
@@ -145,6 +141,17 @@ HEARTH_GPU void Rope(const Block& block, const RopeArgs& a) {
     const float x = in[a.rotary_dim + i];
     out[a.rotary_dim + i] = grows ? x * factor : x;
   });
+}
+
+// grid: (n_heads, rows). Each block one head.
+HEARTH_GPU void Rope(const Block& block, const RopeArgs& a) {
+  block.Await();
+  const std::int64_t row = block.y();
+  const std::int64_t head = std::int64_t{block.x()} * a.head_dim;
+  float* out = a.heads + row * a.stride + head;
+  const float* in =
+      a.from == nullptr ? out : a.from + row * a.from_stride + head;
+  TurnHead(block, a, row, static_cast<int>(block.x()), in, out);
 }
 
 // --- Elementwise -------------------------------------------------------------
@@ -164,8 +171,12 @@ struct ActivateArgs {
   std::int64_t width;
   // Gate and up alternate in rows of 2 * width from `gate` on.
   bool interleaved;
+  // Null, or where the results go, packed, in place of `up`.
+  std::uint8_t* codes;  // [n_rows][width]
+  PackedScale* scales;  // [n_rows][width / 32]
 };
 inline constexpr int kElementThreads = 256;
+static_assert(kElementThreads == kPackValues);
 
 HEARTH_GPU float Activated(Activation kind, float gate, float up) {
   switch (kind) {
@@ -189,22 +200,35 @@ HEARTH_GPU float Activated(Activation kind, float gate, float up) {
   return up;
 }
 
-// grid: (width / kElementThreads rounded up, rows).
+// grid: (width / kElementThreads rounded up, rows). shared: kPackSharedBytes.
 HEARTH_GPU void Activate(const Block& block, const ActivateArgs& a) {
+  block.Await();
   const std::int64_t row = block.y();
+  const std::int64_t first = std::int64_t{block.x()} * kElementThreads;
+  const PackMemory m(reinterpret_cast<float*>(block.shared()), kPackValues);
   block.ForThreads([&](int thread) {
-    const std::int64_t i = std::int64_t{block.x()} * kElementThreads + thread;
+    const std::int64_t i = first + thread;
     if (i >= a.width) return;
     float* up = a.up + row * a.up_stride + i;
+    float result;
     if (a.interleaved) {
       const float* pair = a.gate + row * a.gate_stride + 2 * i;
-      *up = Activated(a.kind, pair[0], pair[1]);
+      result = Activated(a.kind, pair[0], pair[1]);
     } else {
       const float gate =
           a.gate != nullptr ? a.gate[row * a.gate_stride + i] : 0.0f;
-      *up = Activated(a.kind, gate, *up);
+      result = Activated(a.kind, gate, *up);
+    }
+    if (a.codes != nullptr) {
+      m.values[thread] = result;
+    } else {
+      *up = result;
     }
   });
+  if (a.codes == nullptr) return;
+  block.Sync();
+  PackPiece(block, m, row, first, PieceOf(a.width, first), a.width, a.codes,
+            a.scales);
 }
 
 struct AddArgs {
@@ -225,6 +249,7 @@ HEARTH_GPU void NoteLayer(int* first, int layer) {
 
 // grid: n / kElementThreads, rounded up.
 HEARTH_GPU void AddTo(const Block& block, const AddArgs& a) {
+  block.Await();
   block.ForThreads([&](int thread) {
     const std::int64_t i = std::int64_t{block.x()} * kElementThreads + thread;
     if (i >= a.n) return;
@@ -244,6 +269,7 @@ struct LogitsArgs {
 };
 // grid: n / kElementThreads, rounded up.
 HEARTH_GPU void FinishLogits(const Block& block, const LogitsArgs& a) {
+  block.Await();
   block.ForThreads([&](int thread) {
     const std::int64_t i = std::int64_t{block.x()} * kElementThreads + thread;
     if (i >= a.n) return;
@@ -267,6 +293,7 @@ struct CopyArgs {
 };
 // grid: (runs, rows).
 HEARTH_GPU void CopyRuns(const Block& block, const CopyArgs& a) {
+  block.Await();
   const std::int64_t row =
       a.index != nullptr ? a.index[block.y()] : std::int64_t{block.y()};
   const float* from = a.from + row * a.from_row + block.x() * a.from_run;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "model/cuda/device_attention.h"
 #include "model/cuda/device_linear.h"
 #include "model/cuda/device_mlp.h"
+#include "model/cuda/device_norm.h"
 #include "model/cuda/device_weights.h"
 #include "model/cuda/step_data.h"
 #include "model/embed_token.h"
@@ -48,6 +50,7 @@ class CudaOps final : public Ops {
         linears_(weights_, device_),
         attention_(config_, weights_, step_, device_),
         mlp_(config_, linears_, device_),
+        norm_(config_, weights_, linears_, device_),
         logits_(device_),
         first_bad_(device_),
         index_(device_),
@@ -58,6 +61,10 @@ class CudaOps final : public Ops {
   Numerics numerics() const override { return {}; }
 
   Result<StepRows> Reserve(const StepBatch& batch) override {
+    // Of a step that failed.
+    norm_.Forget();
+    turn_.reset();
+    wanted_.clear();
     const int n = batch.n_rows();
     StepRows rows = PlanRows(config_, layers_, n);
     for (const Rows* matrix : rows.All()) {
@@ -79,6 +86,7 @@ class CudaOps final : public Ops {
   }
 
   void Begin(const StepBatch& batch) override {
+    norm_.Settle();
     batch_ = &batch;
     step_.Begin(batch);
   }
@@ -95,22 +103,11 @@ class CudaOps final : public Ops {
   }
 
   void Normalize(const NormWeights& norm, Rows in, Rows out) override {
-    const std::int64_t d = config_.d_model;
-    Norm({.x = Data(in),
-          .x_row = d,
-          .x_run = 0,
-          .out = Data(out),
-          .out_row = d,
-          .out_run = 0,
-          .weight = weights_.Of(norm.weight),
-          .bias = weights_.Of(norm.bias),
-          .n = d,
-          .eps = config_.norm_eps,
-          .layer_norm = config_.norm == NormKind::kLayerNorm},
-         in.n, 1);
+    norm_.Run(norm, Data(in), Data(out), in.n, first_bad_.As<int>());
   }
 
   void Project(const LayerPlan& layer, Rows in, Rows qkv, Rows gate) override {
+    norm_.Settle();
     const LayerWeights& w = *layer.weights;
     const std::int64_t stride = layer.qkv_dim();
     float* q = Data(qkv);
@@ -142,18 +139,18 @@ class CudaOps final : public Ops {
       const std::int64_t step =
           config_.qk_norm == QkNorm::kWhole ? n : layer.head_dim;
       const std::int64_t stride = layer.qkv_dim();
-      Norm({.x = heads,
-            .x_row = stride,
-            .x_run = step,
-            .out = heads,
-            .out_row = stride,
-            .out_run = step,
-            .weight = weights_.Of(norm),
-            .bias = nullptr,
-            .n = step,
-            .eps = config_.norm_eps,
-            .layer_norm = false},
-           qkv.n, static_cast<unsigned>(n / step));
+      norm_.RunHeads({.x = heads,
+                      .x_row = stride,
+                      .x_run = step,
+                      .out = heads,
+                      .out_row = stride,
+                      .out_run = step,
+                      .weight = weights_.Of(norm),
+                      .bias = nullptr,
+                      .n = step,
+                      .eps = config_.norm_eps,
+                      .layer_norm = false},
+                     qkv.n, static_cast<unsigned>(n / step));
     };
     float* row = Data(qkv);
     normalize(row, layer.q_dim(), layer.weights->q_norm);
@@ -165,6 +162,7 @@ class CudaOps final : public Ops {
   void Rotate(const LayerPlan& layer, Rows qkv, Rows sink_q) override {
     const RopeConfig& rope =
         layer.rope == RopeUse::kLocal ? config_.local_rope : config_.rope;
+    turn_.reset();
     if (layer.rope == RopeUse::kNone || rope.rotary_dim == 0) return;
     gpu::RopeArgs args{.from = nullptr,
                        .from_stride = layer.qkv_dim(),
@@ -189,13 +187,17 @@ class CudaOps final : public Ops {
       device_.Run(gpu::Kernel::kRope,
                   {static_cast<unsigned>(layer.n_heads), n_rows}, apart);
     }
-    if (layer.owns_kv) args.n_heads += layer.n_kv_heads;
+    if (layer.owns_kv) {
+      turn_ = args;  // where keys and values are written
+      return;
+    }
     device_.Run(gpu::Kernel::kRope,
                 {static_cast<unsigned>(args.n_heads), n_rows}, args);
   }
 
   void WriteKv(const LayerPlan& layer, Rows qkv) override {
-    attention_.Write(layer, *batch_, Data(qkv));
+    attention_.Write(layer, *batch_, Data(qkv),
+                     turn_.has_value() ? &*turn_ : nullptr);
   }
 
   void Attend(const LayerPlan& layer, Rows qkv, Rows sink_q,
@@ -213,8 +215,15 @@ class CudaOps final : public Ops {
   void Gate(const LayerPlan& layer, Rows gate, Rows attended) override {
     if (!config_.attention_gate) return;
     const std::int64_t n = layer.q_dim();
-    Activate({gpu::Activation::kSigmoidGate, Data(gate), Data(attended), n, n,
-              n, false},
+    Activate({.kind = gpu::Activation::kSigmoidGate,
+              .gate = Data(gate),
+              .up = Data(attended),
+              .gate_stride = n,
+              .up_stride = n,
+              .width = n,
+              .interleaved = false,
+              .codes = nullptr,
+              .scales = nullptr},
              attended.n);
   }
 
@@ -233,20 +242,19 @@ class CudaOps final : public Ops {
   }
 
   void Mlp(const LayerPlan& layer, Rows /*x*/, Rows in, Rows out) override {
+    norm_.Settle();
     mlp_.Run(layer.weights->mlp, Data(in), in.n, Data(out));
   }
 
   void AddResidual(const LayerPlan& layer, const NormWeights& norm, Rows delta,
                    Rows x) override {
     if (!norm.weight.empty()) Normalize(norm, delta, delta);
-    const std::int64_t n = x.n * std::int64_t{config_.d_model};
-    const gpu::AddArgs args{
-        Data(delta),          Data(x),    n, config_.residual_scale,
-        first_bad_.As<int>(), layer.index};
-    device_.Run(gpu::Kernel::kAddTo, {Pieces(n, gpu::kElementThreads)}, args);
+    norm_.AddLater({Data(delta), Data(x), x.n * std::int64_t{config_.d_model},
+                    config_.residual_scale, first_bad_.As<int>(), layer.index});
   }
 
   void KeepRows(Rows x, std::span<const int> rows) override {
+    norm_.Settle();
     if (rows.empty() || x.width == 0) return;
     device_.Upload(index_.at(), std::as_bytes(rows));
     // By way of other memory: rows move onto rows that are read.
@@ -261,6 +269,7 @@ class CudaOps final : public Ops {
   }
 
   void Read(Rows x, int row, float* out) override {
+    norm_.Settle();
     const auto n = static_cast<std::size_t>(x.width);
     device_.Download(std::as_writable_bytes(std::span(out, n)),
                      reinterpret_cast<gpu::Address>(Data(x) + row * x.width));
@@ -285,18 +294,22 @@ class CudaOps final : public Ops {
                 args);
     for (const LogitsOut& out : outputs) {
       const std::int64_t size = out.n_rows * n_vocab;
-      device_.Download(std::as_writable_bytes(std::span(
-                           out.logits, static_cast<std::size_t>(size))),
-                       reinterpret_cast<gpu::Address>(y));
+      wanted_.push_back({std::as_writable_bytes(std::span(
+                             out.logits, static_cast<std::size_t>(size))),
+                         reinterpret_cast<gpu::Address>(y)});
       y += size;
     }
     return {};
   }
 
+  // Logits come down with what says whether they are numbers.
   Result<int> FirstNonFinite() override {
+    norm_.Settle();
     int first = kAllFinite;
-    device_.Download(std::as_writable_bytes(std::span(&first, 1)),
-                     first_bad_.at());
+    wanted_.push_back(
+        {std::as_writable_bytes(std::span(&first, 1)), first_bad_.at()});
+    device_.Download(wanted_);
+    wanted_.clear();
     HEARTH_TRY(device_.Wait());
     return first == kAllFinite ? -1 : first;
   }
@@ -308,15 +321,11 @@ class CudaOps final : public Ops {
   }
   float* Data(Rows rows) { return BufferOf(rows).As<float>(); }
 
-  void Norm(const gpu::NormArgs& args, int n_rows, unsigned n_runs) {
-    device_.Run(gpu::Kernel::kNorm, {static_cast<unsigned>(n_rows), n_runs},
-                args, gpu::kNormSharedBytes);
-  }
   void Activate(const gpu::ActivateArgs& args, int n_rows) {
     device_.Run(gpu::Kernel::kActivate,
                 {Pieces(args.width, gpu::kElementThreads),
                  static_cast<unsigned>(n_rows)},
-                args);
+                args, gpu::kPackSharedBytes);
   }
   // From [queries, gates] of each head.
   void SplitGates(const LayerPlan& layer, const float* both, Rows qkv,
@@ -347,10 +356,13 @@ class CudaOps final : public Ops {
   DeviceLinear linears_;
   DeviceAttention attention_;
   DeviceMlp mlp_;
+  DeviceNorm norm_;
 
   // Of the step.
   const StepBatch* batch_ = nullptr;
   std::vector<float> embedded_;
+  std::optional<gpu::RopeArgs> turn_;      // of queries and keys, likewise
+  std::vector<gpu::DownloadPart> wanted_;  // with the step's end
   std::array<gpu::Buffer, StepRows::kCount> buffers_;  // by Rows::slot
   gpu::Buffer logits_;                                 // [n_rows][vocab_size]
   gpu::Buffer first_bad_, index_, kept_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cuda/kernel_table.h"
 #include "cuda/kernels/kv.h"
 #include "model/device_kv.h"
 
@@ -9,6 +10,7 @@ namespace hearth {
 namespace {
 
 constexpr int kRowsMax = 8;
+constexpr int kRingTilesMax = 4;
 
 gpu::KvPlace PlaceOf(const StepBatch& batch, int kv_layer, bool floats) {
   const KvPlaceInBlock at =
@@ -23,6 +25,25 @@ gpu::KvPlace PlaceOf(const StepBatch& batch, int kv_layer, bool floats) {
           .value_step = i(at.value_step),
           .key_params = i(at.key_params),
           .value_params = i(at.value_params)};
+}
+
+// How many tiles of values wait in shared memory, and what a block of threads
+// asks for in all.
+int StageValues(gpu::AttendArgs& args, int rows) {
+  const int n = args.step.block_tokens;
+  const int tiles = args.segment_tokens / n;
+  const int state =
+      gpu::AttendRingAt(rows, args.head_dim, args.segment_tokens, tiles,
+                        tiles * (args.sink_tokens > 0 ? 2 : 1));
+  std::int64_t bytes = gpu::RowBytes(args.place.value_format, args.head_dim);
+  if (args.step.quantises != 0) bytes = std::int64_t{4} * args.head_dim;
+  bytes = (bytes * n + 15) / 16 * 16;
+  const std::int64_t room = gpu::kSharedBytesPerBlock - state;
+  const std::int64_t fits = std::min<std::int64_t>(kRingTilesMax, room / bytes);
+  if (fits < 2) return state;
+  args.ring_tiles = static_cast<int>(fits);
+  args.ring_bytes = static_cast<int>(bytes);
+  return state + args.ring_tiles * args.ring_bytes;
 }
 
 struct AttendKernels {
@@ -54,20 +75,24 @@ Result<void> DeviceAttention::Reserve(std::span<const LayerPlan> layers) {
 }
 
 void DeviceAttention::Write(const LayerPlan& layer, const StepBatch& batch,
-                            const float* qkv) {
+                            float* qkv, const gpu::RopeArgs* turn) {
   for (const PartRows& part : batch.parts) part.kv->BeginLayer(layer.kv_layer);
   const bool quantises = step_.kv_step().quantises != 0;
-  const float* keys = qkv + layer.q_dim();
   const auto heads = static_cast<unsigned>(layer.n_kv_heads);
   const gpu::WriteKvArgs write{
       .step = step_.kv_step(),
       .place = PlaceOf(batch, layer.kv_layer, quantises),
-      .keys = keys,
-      .values = keys + layer.kv_dim(),
+      .rope = turn != nullptr ? *turn : gpu::RopeArgs{},
+      .turns = turn != nullptr,
+      .qkv = qkv,
       .stride = layer.qkv_dim(),
+      .n_heads = layer.n_heads,
+      .n_kv_heads = layer.n_kv_heads,
       .head_dim = layer.head_dim};
   device_.Run(gpu::Kernel::kWriteKv,
-              {heads, static_cast<unsigned>(batch.n_rows())}, write);
+              {static_cast<unsigned>(layer.n_heads) + 2 * heads,
+               static_cast<unsigned>(batch.n_rows())},
+              write);
   if (step_.n_sealed() == 0) return;
   const gpu::SealArgs seal{.step = step_.kv_step(),
                            .from = PlaceOf(batch, layer.kv_layer, true),
@@ -115,11 +140,7 @@ void DeviceAttention::Run(const StepBatch& batch,
   const int n_tasks = step_.TasksOf(layer).n;
   const int n_shares = layer.n_kv_heads * shape.shares;
   const int n_segments = step_.SegmentsMax(layer);
-  const int tiles = args.segment_tokens / args.step.block_tokens;
-  const int shared =
-      4 * shape.rows *
-      gpu::AttendFloatsPerRow(layer.head_dim, args.segment_tokens, tiles,
-                              tiles * (args.sink_tokens > 0 ? 2 : 1));
+  const int shared = StageValues(args, shape.rows);
   const AttendKernels kernels = KernelsFor(shape.rows);
   const auto x = static_cast<unsigned>(n_tasks);
   const auto y = static_cast<unsigned>(n_shares);

@@ -34,8 +34,10 @@ class DeviceAttention {
 
   // Takes the memory that steps need whose segments run side by side.
   Result<void> Reserve(std::span<const LayerPlan> layers);
-  // qkv: [n_rows][LayerPlan::qkv_dim], keys turned already.
-  void Write(const LayerPlan& layer, const StepBatch& batch, const float* qkv);
+  // qkv: [n_rows][LayerPlan::qkv_dim]; `turn`: queries and keys are turned
+  // before, null: they are already.
+  void Write(const LayerPlan& layer, const StepBatch& batch, float* qkv,
+             const gpu::RopeArgs* turn);
   void Run(const StepBatch& batch, const DeviceAttentionCall& call);
 
  private:

@@ -55,6 +55,7 @@ int TermsOf(const gpu::Matrix& m) {
 
 Result<void> DeviceLinear::Reserve(int n_rows, std::int64_t n_in_max) {
   const auto n = static_cast<std::uint64_t>(n_rows * n_in_max);
+  packed_ = nullptr;
   HEARTH_TRY(codes_.Reserve(n));
   return scales_.Reserve((n / 32 + 1) * sizeof(gpu::PackedScale));
 }
@@ -67,12 +68,15 @@ void DeviceLinear::Run(const float* x, std::int64_t x_stride, int n_rows,
   }
   if (!blocks.empty()) {
     const std::int64_t n_in = blocks[0].linear->w.n_in;
-    const gpu::PackArgs args{x, x_stride, n_in, codes_.As<std::uint8_t>(),
-                             scales_.As<gpu::PackedScale>()};
-    device_.Run(
-        gpu::Kernel::kPack,
-        {Pieces(n_in / 32, gpu::kPackThreads), static_cast<unsigned>(n_rows)},
-        args);
+    if (packed_ != x) {
+      const gpu::PackArgs args{x, x_stride, n_in, codes_.As<std::uint8_t>(),
+                               scales_.As<gpu::PackedScale>()};
+      device_.Run(
+          gpu::Kernel::kPack,
+          {Pieces(n_in, gpu::kPackValues), static_cast<unsigned>(n_rows)}, args,
+          gpu::kPackSharedBytes);
+    }
+    packed_ = nullptr;
     RunBlocks(n_rows, blocks);
   }
   if (!floats.empty()) RunFloats(x, x_stride, n_rows, floats);

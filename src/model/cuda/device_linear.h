@@ -25,6 +25,12 @@ class DeviceLinear {
 
   // Takes the memory for rows of up to n_in_max values.
   Result<void> Reserve(int n_rows, std::int64_t n_in_max);
+  // Where a kernel leaves rows packed that Run then finds so: those of x, until
+  // the next Run that multiplies blocks. REQUIRES: as Run.
+  gpu::PackedRoom PackFor(const float* x) {
+    packed_ = x;
+    return {codes_.As<std::uint8_t>(), scales_.As<gpu::PackedScale>()};
+  }
   // y = W x + bias for every call; x: rows x_stride floats apart. REQUIRES: all
   // calls have the same n_in; the memory was reserved.
   void Run(const float* x, std::int64_t x_stride, int n_rows,
@@ -38,6 +44,7 @@ class DeviceLinear {
   const DeviceWeights& weights_;
   gpu::Device& device_;
   gpu::Buffer codes_, scales_;
+  const float* packed_ = nullptr;  // whose rows lie there
 };
 
 }  // namespace hearth

@@ -54,18 +54,25 @@ void DeviceMlp::Run(const MlpWeights& mlp, const float* x, int n_rows,
   } else {
     run(std::array<DeviceLinearCall, 1>{{{&mlp.up, up, stride}}});
   }
-  const gpu::ActivateArgs args{.kind = KindOf(config_.mlp),
-                               .gate = gated ? both : nullptr,
-                               .up = up,
-                               .gate_stride = stride,
-                               .up_stride = stride,
-                               .width = width,
-                               .interleaved = pairs};
+  gpu::ActivateArgs args{.kind = KindOf(config_.mlp),
+                         .gate = gated ? both : nullptr,
+                         .up = up,
+                         .gate_stride = stride,
+                         .up_stride = stride,
+                         .width = width,
+                         .interleaved = pairs,
+                         .codes = nullptr,
+                         .scales = nullptr};
+  if (IsBlockQuantised(mlp.down.w.dtype)) {
+    const gpu::PackedRoom room = linears_.PackFor(up);
+    args.codes = room.codes;
+    args.scales = room.scales;
+  }
   device_.Run(gpu::Kernel::kActivate,
               {static_cast<unsigned>((width + gpu::kElementThreads - 1) /
                                      gpu::kElementThreads),
                static_cast<unsigned>(n_rows)},
-              args);
+              args, gpu::kPackSharedBytes);
   linears_.Run(up, stride, n_rows,
                std::array<DeviceLinearCall, 1>{{{&mlp.down, out, d}}});
 }

@@ -14,6 +14,8 @@ namespace {
 constexpr int kSegmentTokens = 512;
 constexpr int kRowsMax = 8;  // of a block of threads in attention
 constexpr std::size_t kAlign = 64;
+constexpr std::size_t kTableAlign = 2048;  // of blocks' addresses
+constexpr std::size_t kSentAlign = 65536;  // of all that is sent
 
 int BlocksOf(int n_tokens, int block_tokens) {
   return (n_tokens + block_tokens - 1) / block_tokens;
@@ -98,7 +100,8 @@ Result<void> StepData::Reserve(const StepBatch& batch) {
     bytes += static_cast<std::size_t>(blocks) * 8 + sizeof(gpu::StepPart);
     bytes += static_cast<std::size_t>(part.n_rows / n + 2) * 16;
   }
-  blob_bytes_ = bytes + 64 * kAlign;
+  bytes += 64 * kAlign + 2 * kTableAlign;
+  blob_bytes_ = (bytes + kSentAlign - 1) / kSentAlign * kSentAlign;
   return sent_.Reserve(blob_bytes_);
 }
 
@@ -106,9 +109,11 @@ Result<void> StepData::Reserve(const StepBatch& batch) {
 // --------------------------------------------------------------
 
 template <class T>
-const T* StepData::Put(std::span<const T> values) {
+const T* StepData::Put(std::span<const T> values, std::size_t align) {
   const std::size_t at = (blob_.size() + kAlign - 1) / kAlign * kAlign;
-  blob_.resize(at + values.size_bytes());
+  // What follows lies where it lay a token ago: a step's launches are those of
+  // the step before.
+  blob_.resize(at + (values.size_bytes() + align) / align * align);
   HEARTH_CHECK(blob_.size() <= blob_bytes_);
   if (!values.empty()) {
     std::memcpy(blob_.data() + at, values.data(), values.size_bytes());
@@ -207,7 +212,7 @@ void StepData::PutBlocks(const StepBatch& batch) {
   }
   kv_step_.parts = Put(std::span<const gpu::StepPart>(parts));
   kv_step_.part_of_row = Put(std::span<const int>(part_of_row));
-  kv_step_.tables = Put(std::span<const std::uint64_t>(tables));
+  kv_step_.tables = Put(std::span<const std::uint64_t>(tables), kTableAlign);
   kv_step_.own = Put(std::span<const std::uint64_t>(own));
   kv_step_.block_tokens = batch.parts[0].kv->block_tokens();
   kv_step_.quantises = batch.parts[0].kv->quantises() ? 1 : 0;
@@ -275,9 +280,10 @@ AttendShape StepData::ShapeOf(const LayerPlan& layer) const {
   const int segment = SegmentTokens(n), tiles = segment / n;
   const int passes = tiles * (layer.sight.sink_tokens > 0 ? 2 : 1);
   int rows = kRowsMax;
-  const int row_bytes =
-      4 * gpu::AttendFloatsPerRow(layer.head_dim, segment, tiles, passes);
-  while (rows > 1 && rows * row_bytes > gpu::kSharedBytesPerBlock) rows /= 2;
+  while (rows > 1 && gpu::AttendRingAt(rows, layer.head_dim, segment, tiles,
+                                       passes) > gpu::kSharedBytesPerBlock) {
+    rows /= 2;
+  }
   for (int group = 1; group <= std::min(most, rows); ++group) {
     if (most % group == 0) shape.group = group;
   }

@@ -68,8 +68,9 @@ class StepData {
   static int SegmentTokens(int block_tokens);
 
  private:
+  // `align`: the room that the values take is a multiple of it.
   template <class T>
-  const T* Put(std::span<const T> values);
+  const T* Put(std::span<const T> values, std::size_t align = 64);
   RopeRows PutRope(const RopeConfig& rope, std::span<const int> positions);
   void PutBlocks(const StepBatch& batch);
   void PutPart(const PartRows& part, std::vector<gpu::StepPart>& parts,
