@@ -20,7 +20,7 @@ constexpr std::uint64_t kLeftFree = std::uint64_t{256} << 20;
 // Of a model whose weights take less, the processor makes tokens as fast as a
 // card or faster, and begins at once: a start of the card costs a quarter of a
 // second, and a step the same however small it is
-// (bench/results/2026-12-01-h200.md).
+// (bench/results/2026-11-30-h200.md).
 constexpr std::uint64_t kSmallBytes = std::uint64_t{96} << 20;
 
 std::string MiB(std::uint64_t bytes) {
