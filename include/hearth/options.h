@@ -80,8 +80,9 @@ struct EngineOptions {
 
   RopeRounding rope_rounding = RopeRounding::kExact;
 
-  // Speculative decoding: "prompt-lookup", the path of a smaller model with the
-  // same vocabulary, or of a .heads file. Empty: none.
+  // Speculative decoding: "prompt-lookup", "mtp" (the model's own block for
+  // it), the path of a smaller model with the same vocabulary, or of a .heads
+  // file. Empty: none.
   std::string draft = {};
   int draft_tokens = 8;  // guesses in one step at most: 1..64
 

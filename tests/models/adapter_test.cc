@@ -16,6 +16,7 @@
 #include "hearth/engine.h"
 #include "model/identity.h"
 #include "testing/adapters.h"
+#include "testing/expect_refused.h"
 #include "testing/export_gguf.h"
 #include "testing/family_fixture.h"
 #include "testing/launch.h"
@@ -58,14 +59,14 @@ double Difference(const std::vector<float>& a, const std::vector<float>& b) {
   return largest;
 }
 
-// The fixture with F32 weights W + factor up down, added in double.
-void WriteMerged(const std::string& dir, const std::vector<TinyPair>& pairs,
-                 double factor) {
+// A fixture with F32 weights W + factor up down, added in double.
+void WriteMerged(const std::string& base, const std::string& dir,
+                 const std::vector<TinyPair>& pairs, double factor) {
   std::filesystem::create_directories(dir);
-  std::filesystem::copy(kHfLlama + "/config.json", dir + "/config.json");
+  std::filesystem::copy(base + "/config.json", dir + "/config.json");
   std::map<std::string, const TinyPair*> of;
   for (const TinyPair& pair : pairs) of[pair.hf_name + ".weight"] = &pair;
-  const auto file = SafetensorsFile::Open(kHfLlama + "/model.safetensors");
+  const auto file = SafetensorsFile::Open(base + "/model.safetensors");
   ASSERT_TRUE(file.ok());
   std::vector<std::vector<std::byte>> bytes;
   std::vector<SafetensorsTensor> tensors;
@@ -155,7 +156,7 @@ TEST_F(Adapters, GiveTheLogitsOfMergedWeights) {
       Logits(Load(kHfLlama, Rounding::kExact), ids_, 512, 1);
   for (const float scale : {1.0f, -0.5f}) {
     const std::string merged = dir_.path() + "/m" + std::to_string(scale);
-    WriteMerged(merged, Pairs(), kFactor * double{scale});
+    WriteMerged(kHfLlama, merged, Pairs(), kFactor * double{scale});
     const std::vector<float> want =
         Logits(Load(merged, Rounding::kExact), ids_, 512, 1);
     const std::vector<float> got =
@@ -163,6 +164,49 @@ TEST_F(Adapters, GiveTheLogitsOfMergedWeights) {
     EXPECT_LT(Difference(got, want), 1e-3);
     EXPECT_GT(Difference(got, base), 0.5);
   }
+}
+
+// Delta nets and gated attention: every linear layer that they have.
+TEST_F(Adapters, OfHybridsGiveTheLogitsOfMergedWeights) {
+  const std::string base = kTestData + "/models/hf/qwen3_5_long";
+  std::vector<TinyPair> pairs;
+  const auto add = [&](const std::string& name, int n_out, int n_in) {
+    pairs.push_back(MakePair("model.layers." + name, "", n_out, n_in, 3));
+  };
+  for (const char* layer : {"0.", "2."}) {
+    const std::string net = layer + std::string("linear_attn.");
+    add(net + "in_proj_qkv", 128, 64);
+    add(net + "in_proj_z", 64, 64);
+    add(net + "in_proj_b", 4, 64);
+    add(net + "in_proj_a", 4, 64);
+    add(net + "out_proj", 64, 64);
+  }
+  add("3.self_attn.q_proj", 256, 64);
+  add("3.self_attn.k_proj", 64, 64);
+  add("3.self_attn.v_proj", 64, 64);
+  add("3.self_attn.o_proj", 64, 128);
+  add("3.mlp.gate_proj", 160, 64);
+  add("3.mlp.down_proj", 64, 160);
+  const std::string peft = dir_.path() + "/hybrid";
+  const std::string merged = dir_.path() + "/merged";
+  ASSERT_TRUE(WritePeft(peft, pairs, kConfig).ok());
+  WriteMerged(base, merged, pairs, kFactor);
+  const LoadedModel model = LoadWith(base, {{peft, 1.0f}});
+  const std::vector<float> got = Logits(model, ids_, 512, 1);
+  EXPECT_LT(
+      Difference(got, Logits(Load(merged, Rounding::kExact), ids_, 512, 1)),
+      2e-3);
+  EXPECT_GT(Difference(got, Logits(Load(base, Rounding::kExact), ids_, 512, 1)),
+            0.5);
+  EXPECT_EQ(Logits(model, ids_, 7, 2), got);
+  // GGUF has their value heads in another order.
+  const std::string gguf = dir_.path() + "/hybrid.gguf";
+  ASSERT_TRUE(ExportGguf(Load(base, Rounding::kExact), gguf).ok());
+  LoadedModel tiled = Load(gguf, Rounding::kExact);
+  std::vector<AdapterToApply> adapters;
+  adapters.push_back({*ReadAdapter(peft), 1});
+  ExpectRefused(ApplyAdapters(std::move(adapters), tiled), Code::kUnsupported,
+                "in another order");
 }
 
 // The rows of queries and keys are ordered in two ways.

@@ -46,7 +46,7 @@ Digest ContentOf(const AdapterFile& file) {
     sha.Field(pair.name).Field(std::bit_cast<std::uint64_t>(pair.factor));
     for (const AdapterMatrix* m : {&pair.down, &pair.up}) {
       const Checksum128Value sum = Checksum128(m->bytes);
-      sha.Field(static_cast<std::uint64_t>(m->dtype))
+      sha.Field(InfoOf(m->dtype).name)
           .Field(static_cast<std::uint64_t>(m->n_out))
           .Field(static_cast<std::uint64_t>(m->n_in))
           .Field(sum.low)
