@@ -25,7 +25,8 @@ constexpr Known kCommands[] = {
     {"cache", AddCache},       {"template", AddTemplate},
     {"convert", AddConvert},   {"quantize", AddQuantize},
     {"init", AddInit},         {"bench", AddBench},
-    {"serve", AddServe},       {"perplexity", AddPerplexity}};
+    {"serve", AddServe},       {"perplexity", AddPerplexity},
+    {"imatrix", AddImatrix}};
 
 const Known* Find(std::string_view name) {
   const auto* one =

@@ -24,6 +24,7 @@ void AddSample(const Command& program, int& exit_code);
 void AddInspect(const Command& program, int& exit_code);
 void AddLogits(const Command& program, int& exit_code);
 void AddPerplexity(const Command& program, int& exit_code);
+void AddImatrix(const Command& program, int& exit_code);
 void AddTokenize(const Command& program, int& exit_code);
 void AddDetokenize(const Command& program, int& exit_code);
 void AddTemplate(const Command& program, int& exit_code);

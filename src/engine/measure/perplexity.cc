@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "engine/engine_core.h"
 #include "engine/measure/chunks.h"
 #include "engine/measure/run_chunks.h"
 
@@ -82,7 +83,7 @@ Result<PerplexityReport> MeasurePerplexity(Engine& engine,
   report.n_computed_tokens = std::int64_t{chunks.n_chunks} * n_tokens;
   Surprises surprises(core);
   HEARTH_TRY(RunChunks(
-      core, chunks,
+      core.kv, *core.steps, chunks,
       {.n_tokens = n_tokens,
        .first_logits = chunks.context_tokens / 2,
        .on_logits =

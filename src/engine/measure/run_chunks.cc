@@ -14,12 +14,12 @@ constexpr int kLogitRowsMax = 256;
 // The chunks of one group, which go through the model side by side.
 class Group {
  public:
-  Group(EngineCore& core, const TextChunks& chunks, const ChunkRun& run,
-        int first, int n)
-      : core_(core), run_(run) {
+  Group(const KvPlan& kv, StepRunner& steps, const TextChunks& chunks,
+        const ChunkRun& run, int first, int n)
+      : steps_(steps), run_(run) {
     const auto width = static_cast<std::size_t>(chunks.context_tokens);
     for (int i = 0; i < n; ++i) {
-      histories_.emplace_back(core.kv.NewSequence());
+      histories_.emplace_back(kv.NewSequence());
       tokens_.push_back(
           std::span(chunks.tokens)
               .subspan(static_cast<std::size_t>(first + i) * width, width));
@@ -43,8 +43,8 @@ class Group {
                                           static_cast<std::size_t>(n)),
                        wants ? LogitRows::kAll : LogitRows::kNone});
     }
-    HEARTH_TRY(core_.steps->Run(items));
-    if (wants) {
+    HEARTH_TRY(steps_.Run(items));
+    if (wants && run_.on_logits != nullptr) {
       std::vector<ChunkLogits> all;
       for (std::size_t i = 0; i < histories_.size(); ++i) {
         all.push_back({n_done_, n, tokens_[i], histories_[i].AllLogits()});
@@ -56,7 +56,7 @@ class Group {
   }
 
  private:
-  EngineCore& core_;
+  StepRunner& steps_;
   const ChunkRun& run_;
   std::vector<History> histories_;
   std::vector<std::span<const std::int32_t>> tokens_;
@@ -65,13 +65,13 @@ class Group {
 
 }  // namespace
 
-Result<void> RunChunks(EngineCore& core, const TextChunks& chunks,
-                       const ChunkRun& run) {
+Result<void> RunChunks(const KvPlan& kv, StepRunner& steps,
+                       const TextChunks& chunks, const ChunkRun& run) {
   const int n_side =
       std::max(1, Forward::kStepTokensMax / chunks.context_tokens);
   const std::int64_t total = std::int64_t{chunks.n_chunks} * run.n_tokens;
   for (int first = 0; first < chunks.n_chunks; first += n_side) {
-    Group group(core, chunks, run, first,
+    Group group(kv, steps, chunks, run, first,
                 std::min(n_side, chunks.n_chunks - first));
     const std::int64_t before = std::int64_t{first} * run.n_tokens;
     while (!group.done()) {

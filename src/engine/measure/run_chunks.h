@@ -5,8 +5,9 @@
 #include <functional>
 #include <span>
 
-#include "engine/engine_core.h"
+#include "engine/kv_plan.h"
 #include "engine/measure/chunks.h"
+#include "engine/session/step_runner.h"
 
 namespace hearth {
 
@@ -23,13 +24,13 @@ struct ChunkRun {
   int n_tokens;
   // From this token on logits are wanted; n_tokens: of none.
   int first_logits;
-  std::function<void(std::span<const ChunkLogits>)> on_logits;
+  std::function<void(std::span<const ChunkLogits>)> on_logits;  // or null
   // As PerplexityOptions::progress, over all chunks.
   std::function<bool(std::int64_t done, std::int64_t total)> progress;
 };
 
 // kCancelled when `progress` says so, else what forward steps refuse.
-Result<void> RunChunks(EngineCore& core, const TextChunks& chunks,
-                       const ChunkRun& run);
+Result<void> RunChunks(const KvPlan& kv, StepRunner& steps,
+                       const TextChunks& chunks, const ChunkRun& run);
 
 }  // namespace hearth

@@ -35,7 +35,7 @@ bool Convolves(const LayerPlan& layer) {
 
 class CpuOps final : public Ops {
  public:
-  CpuOps(const LoadedModel& model, ThreadPool& pool)
+  CpuOps(const LoadedModel& model, ThreadPool& pool, LinearInputs* inputs)
       : model_(model),
         config_(model.config),
         pool_(pool),
@@ -43,7 +43,7 @@ class CpuOps final : public Ops {
         layers_(PlanLayers(model)),
         convolves_(std::any_of(layers_.begin(), layers_.end(), Convolves)),
         shapes_(DistinctShapes(model.weights)),
-        linears_(pool),
+        linears_(pool, inputs),
         projection_(model.config, linears_, pool),
         rotation_(model.config, pool),
         attention_(model.config, pool),
@@ -340,8 +340,9 @@ class CpuOps final : public Ops {
 
 }  // namespace
 
-std::unique_ptr<Ops> MakeCpuOps(const LoadedModel& model, ThreadPool& pool) {
-  return std::make_unique<CpuOps>(model, pool);
+std::unique_ptr<Ops> MakeCpuOps(const LoadedModel& model, ThreadPool& pool,
+                                LinearInputs* inputs) {
+  return std::make_unique<CpuOps>(model, pool, inputs);
 }
 
 }  // namespace hearth

@@ -9,7 +9,11 @@
 
 namespace hearth {
 
-// Both must outlive it. The model's configuration is final.
-std::unique_ptr<Ops> MakeCpuOps(const LoadedModel& model, ThreadPool& pool);
+class LinearInputs;
+
+// All must outlive it. The model's configuration is final. `inputs` looks at
+// what every linear layer sees (linear.h); mostly null.
+std::unique_ptr<Ops> MakeCpuOps(const LoadedModel& model, ThreadPool& pool,
+                                LinearInputs* inputs = nullptr);
 
 }  // namespace hearth

@@ -51,6 +51,10 @@ Result<void> Latent::Reserve(std::span<const LayerPlan> layers, int n_rows) {
 void Latent::RunHeads(const std::vector<Linear>& heads, const float* x,
                       HeadRows in, int n_rows, float* y, HeadRows out) {
   const auto n = static_cast<std::int64_t>(heads.size());
+  for (std::int64_t h = 0; h < n && linears_.inputs() != nullptr; ++h) {
+    linears_.inputs()->Add(heads[static_cast<std::size_t>(h)], x + h * in.step,
+                           in.stride, n_rows);
+  }
   pool_.ParallelFor(n, [&](std::int64_t h, int thread) {
     const WeightMatrix& w = heads[static_cast<std::size_t>(h)].w;
     const auto t = static_cast<std::size_t>(thread);

@@ -40,9 +40,10 @@ std::int64_t TaskColumns(std::int64_t n_columns, std::uint64_t bytes,
 
 }  // namespace
 
-LinearRunner::LinearRunner(ThreadPool& pool)
+LinearRunner::LinearRunner(ThreadPool& pool, LinearInputs* inputs)
     : pool_(pool),
       kernels_(ActiveKernels()),
+      inputs_(inputs),
       scratch_(static_cast<std::size_t>(pool.n_threads())),
       added_(static_cast<std::size_t>(pool.n_threads())) {}
 
@@ -73,6 +74,10 @@ Result<void> LinearRunner::Reserve(std::span<const WeightMatrix> matrices,
 
 void LinearRunner::Run(const float* x, std::int64_t x_stride, int n_rows,
                        std::span<const LinearCall> calls) {
+  for (const LinearCall& call : calls) {
+    if (inputs_ == nullptr) break;
+    inputs_->Add(*call.linear, x, x_stride, n_rows);
+  }
   products_.clear();
   int n_adapters = 0;
   for (const LinearCall& call : calls) {

@@ -22,9 +22,22 @@ struct LinearCall {
   std::int64_t y_stride;  // floats between rows
 };
 
+// Looks at what linear layers see; changes nothing.
+class LinearInputs {
+ public:
+  virtual ~LinearInputs() = default;
+  // x: [n_rows][n_in], rows x_stride apart. On the thread that runs the step,
+  // while the pool is free.
+  virtual void Add(const Linear& linear, const float* x, std::int64_t x_stride,
+                   int n_rows) = 0;
+};
+
 class LinearRunner {
  public:
-  explicit LinearRunner(ThreadPool& pool);
+  // `inputs` is told of every layer before it runs; mostly null.
+  explicit LinearRunner(ThreadPool& pool, LinearInputs* inputs = nullptr);
+
+  LinearInputs* inputs() const { return inputs_; }
 
   // Takes the memory for Run with any of these matrices and up to n_rows rows.
   Result<void> Reserve(std::span<const WeightMatrix> matrices, int n_rows,
@@ -66,6 +79,7 @@ class LinearRunner {
 
   ThreadPool& pool_;
   const Kernels& kernels_;
+  LinearInputs* const inputs_;
   AlignedBuffer packed_;
   std::vector<AlignedBuffer> scratch_;  // one per thread
   std::vector<Product> products_;
