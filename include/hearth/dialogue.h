@@ -61,6 +61,8 @@ struct AnswerForm {
   std::string body_grammar = {};  // the schema's JSON, or GBNF
   bool strict_tools = false;      // every call's arguments follow their schema
   int reasoning_tokens_max = -1;  // then its end marker; -1: no limit
+  // Whether an answer that is held to a form may begin with a thought.
+  bool thoughts = true;
 };
 
 struct AnswerConstraint {

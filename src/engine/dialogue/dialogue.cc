@@ -82,7 +82,8 @@ class DialogueImpl final : public Dialogue {
     // A form lets an answer begin with a thought; here it may have had one.
     const bool thought_over =
         output::EndsBehindThought(*opened.family.program, prompt.text);
-    const int thought_max = thought_over ? 0 : form.reasoning_tokens_max;
+    const int thought_max =
+        thought_over || !form.thoughts ? 0 : form.reasoning_tokens_max;
     const Digest name =
         NameOfForm(request, form, prompt.in_reasoning, thought_max);
     if (auto kept = forms_.Find(name)) return *std::move(kept);

@@ -150,7 +150,7 @@ Result<MakeConstraint> ConstrainAnswer(const ConstrainedAnswer& answer,
                                        std::vector<std::string>& notes) {
   auto shared = std::make_shared<Shared>();
   shared->answer = answer;
-  if (answer.reasoning_tokens_max >= 0) {
+  if (answer.reasoning_tokens_max > (answer.in_thought ? -1 : 0)) {
     if (answer.program->thought_end.empty()) {
       return {Code::kUnsupported,
               "this model's reasoning has no end marker that is known, so it "
@@ -161,9 +161,11 @@ Result<MakeConstraint> ConstrainAnswer(const ConstrainedAnswer& answer,
                       answer.program->thought_end,
                       {.add_special = false, .parse_special = true}));
   }
+  AnswerRules of_answer = rules;
+  of_answer.thoughts = rules.thoughts && answer.reasoning_tokens_max != 0;
   auto automaton = std::make_unique<grammar::Automaton>();
   const auto machine =
-      std::make_shared<AnswerMachine>(*automaton, answer.program, rules);
+      std::make_shared<AnswerMachine>(*automaton, answer.program, of_answer);
   HEARTH_ASSIGN(const grammar::StateId start,
                 machine->Compile(tools, answer.in_thought, notes));
   HEARTH_ASSIGN(shared->grammar,

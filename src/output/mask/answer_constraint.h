@@ -25,7 +25,8 @@ struct ConstrainedAnswer {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::shared_ptr<const grammar::TokenTrie> trie;  // TrieFor the two
   bool in_thought = false;
-  int reasoning_tokens_max = -1;  // then its end marker; -1: no limit
+  // Then its end marker; 0: no thought begins; -1: no limit.
+  int reasoning_tokens_max = -1;
 };
 
 // Errors: AnswerMachine::Compile. Compiled once; the constraints share it.

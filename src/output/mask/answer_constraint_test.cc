@@ -82,11 +82,7 @@ TEST(AnswerConstraint, WhatMasksAllowIsReadAsCallsThatFit) {
   std::mt19937 rng(3);
   for (const auto& family : CallFamilies()) {
     // Reasoning is free text, which a random walk seldom leaves.
-    const auto make = Constrain(family->family.c_str(), kTools, rules, 0);
-    const bool no_thought = family->thought_end.empty();
-    EXPECT_EQ(make.ok(), !no_thought) << family->family;
-    const auto constrain =
-        no_thought ? Constrain(family->family.c_str(), kTools, rules) : make;
+    const auto constrain = Constrain(family->family.c_str(), kTools, rules, 0);
     ASSERT_TRUE(constrain.ok()) << constrain.error().message;
     int n_calls = 0;
     for (int round = 0; round < 30; ++round) {
@@ -156,6 +152,27 @@ TEST(AnswerConstraint, AThoughtEndsAtItsLimit) {
   EXPECT_TRUE(Takes(*constraint, "</think>free"));
   constraint->Return(mark);
   EXPECT_EQ(Allowed(*constraint), std::vector<std::int32_t>{'<'});
+}
+
+TEST(AnswerConstraint, NoThoughtBeginsWhereNoneIsWanted) {
+  const AnswerRules form{.body = BodyForm::kJsonSchema,
+                         .body_grammar = R"({"type": "boolean"})"};
+  for (const auto& family : CallFamilies()) {
+    const auto make = Constrain(family->family.c_str(), "", form, 0);
+    ASSERT_TRUE(make.ok()) << make.error().message;
+    std::mt19937 rng(5);
+    for (int round = 0; round < 10; ++round) {
+      const auto constraint = (*make)();
+      const std::string text = Walked(*constraint, rng);
+      EXPECT_EQ(Read(family, Tools("[]"), {text}).find("R:"), std::string::npos)
+          << family->family << ": " << text;
+    }
+  }
+  EXPECT_FALSE(Takes(*(*Constrain("hermes", "", form, 0))(), "<think>"));
+  // A thought that the prompt has begun is ended at once.
+  const auto begun = Constrain("hermes", "", form, 0, /*in_thought=*/true);
+  EXPECT_TRUE(Takes(*(*begun)(), "</think>true"));
+  EXPECT_FALSE(Takes(*(*begun)(), "a"));
 }
 
 TEST(AnswerConstraint, WhatCannotBeHeldToIsRefusedWhereItIsAsked) {

@@ -111,6 +111,7 @@ bool AnswerMachine::MayCome(const Place& place, int next) const {
     return false;
   }
   if (part.begins_call && place.called && !rules_.parallel) return false;
+  if (!rules_.thoughts && BeginsThought(next)) return false;
   if (part.kind == PartKind::kText && part.role == TextRole::kContent) {
     if (rules_.calls_required) return false;
     if (rules_.body != BodyForm::kText) {
@@ -136,6 +137,15 @@ bool AnswerMachine::MayCome(const Place& place, int next) const {
     }
   }
   return true;
+}
+
+bool AnswerMachine::BeginsThought(int part) const {
+  if (at(part).kind != PartKind::kFixed) return false;
+  const auto& behind = program_->After(part);
+  return std::any_of(behind.begin(), behind.end(), [&](int next) {
+    return at(next).kind == PartKind::kText &&
+           at(next).role == TextRole::kReasoning;
+  });
 }
 
 TagForm AnswerMachine::FormAt(const Place& place) const {

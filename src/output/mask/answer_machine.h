@@ -64,6 +64,7 @@ class AnswerMachine : public std::enable_shared_from_this<AnswerMachine> {
   Place After(const Place& place, int next) const;
   bool MayCome(const Place& place, int next) const;
   bool MayEnd(const Place& place) const;
+  bool BeginsThought(int part) const;
   // Of the argument that the place is at. REQUIRES: there is one.
   TagForm FormAt(const Place& place) const;
   bool Done(bool called, bool has_body) const;

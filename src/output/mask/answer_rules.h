@@ -12,6 +12,7 @@ struct AnswerRules {
   bool calls_required = false;  // must there be one
   bool parallel = true;         // more than one
   bool strict = false;          // all tools' arguments; else those that say so
+  bool thoughts = true;         // may one begin
   BodyForm body = BodyForm::kText;
   std::string body_grammar = {};
 };

@@ -144,6 +144,29 @@ TEST(ChatRequest, VariablesGoWhereTheTemplateReadsThem) {
             R"({"enable_thinking":true,"preserve_thinking":true})");
   EXPECT_THAT(request->ignored,
               ElementsAre("chat_template_kwargs.other", "reasoning_effort"));
+  EXPECT_TRUE(request->form.thoughts) << "as the template is told";
+}
+
+TEST(Request, WithoutThoughtsNoneBeginsInAFormEither) {
+  const auto thoughts = [](const std::string& path, const std::string& body,
+                           bool reads) {
+    ParseContext context;
+    context.reads = [=](std::string_view) { return reads; };
+    return Parse(path, body, context)->form.thoughts;
+  };
+  const std::string said = R"({"messages":[{"role":"user","content":"x"}],)";
+  for (const bool reads : {true, false}) {
+    EXPECT_FALSE(thoughts("/v1/chat/completions",
+                          said + R"("enable_thinking":false})", reads));
+    EXPECT_TRUE(thoughts("/v1/chat/completions",
+                         said + R"("reasoning_effort":"low"})", reads));
+    EXPECT_FALSE(thoughts(
+        "/v1/messages",
+        said + R"("max_tokens":9,"thinking":{"type":"disabled"}})", reads));
+    EXPECT_FALSE(thoughts("/v1/responses",
+                          R"({"input":"x","reasoning":{"effort":"none"}})",
+                          reads));
+  }
 }
 
 TEST(Request, TheModelIsServedUnderEveryNameOrOne) {

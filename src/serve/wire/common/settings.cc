@@ -130,6 +130,7 @@ void TemplateVariables::Take(const OrderedJson& object,
 }
 
 void TemplateVariables::Think(bool on, const std::string& field) {
+  thoughts_ = on;
   const bool enable = Set("enable_thinking", on);
   const bool thinking = Set("thinking", on);
   if (!enable && !thinking) ignored_.Add(field);
@@ -143,6 +144,14 @@ void TemplateVariables::Effort(const std::string& effort,
 
 void TemplateVariables::Give(WireRequest& request) {
   if (context_.reads) Set("preserve_thinking", true);
+  // What the template is told, where it is told anything.
+  for (const char* name : {"enable_thinking", "thinking"}) {
+    const auto value = values_.find(name);
+    if (value != values_.end() && value->is_boolean()) {
+      thoughts_ = value->get<bool>();
+    }
+  }
+  request.form.thoughts = thoughts_;
   if (!values_.empty()) request.dialogue.kwargs_json = Dump(values_);
 }
 

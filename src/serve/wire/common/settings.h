@@ -43,6 +43,7 @@ class TemplateVariables {
 
   const ParseContext& context_;
   Ignored& ignored_;
+  bool thoughts_ = true;
   OrderedJson values_ = OrderedJson::object();
 };
 
