@@ -179,11 +179,8 @@ class Engine {
   // too short: then nothing is saved any more.
   Result<void> DrainSaves(double seconds_max = 0);
 
-  // For the library itself.
-  EngineCore& core() { return *core_; }
-  const std::shared_ptr<EngineCore>& shared_core() { return core_; }
-
  private:
+  friend struct EngineAccess;
   explicit Engine(std::shared_ptr<EngineCore> core);
   const std::shared_ptr<EngineCore> core_;
   std::unique_ptr<TextCodec> codec_;

@@ -126,12 +126,12 @@ Result<std::string> CacheImport(const CacheDir& dir, const std::string& path,
 
 Result<CacheMiss> CacheWhy(Engine& engine, const std::string& prompt) {
   HEARTH_ASSIGN(const std::vector<std::int32_t> ids,
-                engine.core().tokenizer->Encode(prompt));
+                EngineAccess::Core(engine).tokenizer->Encode(prompt));
   return CacheWhy(engine, ids);
 }
 
 Result<CacheMiss> CacheWhy(Engine& engine, std::span<const std::int32_t> ids) {
-  EngineCore& core = engine.core();
+  EngineCore& core = EngineAccess::Core(engine);
   if (!core.kv.spec().states.empty()) {
     return {Code::kUnsupported,
             "the model carries a state from token to token, which the prompt "

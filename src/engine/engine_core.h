@@ -40,6 +40,14 @@ struct EngineCore {
   std::unique_ptr<DraftSource> draft;         // may be null
 };
 
+// What an engine is made of, for the rest of the library.
+struct EngineAccess {
+  static EngineCore& Core(Engine& engine) { return *engine.core_; }
+  static std::shared_ptr<EngineCore> Shared(Engine& engine) {
+    return engine.core_;
+  }
+};
+
 // What an engine for another one's drafts takes from it.
 struct LentToDraft {
   std::shared_ptr<Workers> workers;  // null: its own

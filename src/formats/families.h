@@ -1,6 +1,6 @@
 // The model families. A family is a description: what its forward pass is, what
 // each file format calls its tensors, and two readers for the settings that are
-// its own. Each lives in families/<name>.cc, is declared in families/all.h and
+// its own. Each lives in a file of families/, is declared in families/all.h and
 // listed in families.cc.
 #pragma once
 

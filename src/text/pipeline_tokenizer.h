@@ -59,7 +59,7 @@ class PipelineTokenizer final : public Tokenizer {
                    std::string& out) const override;
   Digest Fingerprint() const override;
 
-  const TokenizerSpec& spec() const { return spec_; }
+  const TokenizerSpec* spec() const override { return &spec_; }
   // The compiled form brings its fingerprint along.
   void SetFingerprint(const Digest& digest) const;
 

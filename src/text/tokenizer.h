@@ -34,9 +34,14 @@ struct EncodeOptions {
   bool parse_special = true;
 };
 
+struct TokenizerSpec;
+
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
+
+  // All of it as data; null for one that is code alone (bytes).
+  virtual const TokenizerSpec* spec() const { return nullptr; }
 
   // A short name of the kind, for people: "bytes", "byte-level BPE", ...
   virtual std::string_view kind() const = 0;

@@ -61,7 +61,7 @@ TEST(Importance, IsLookedAtWithoutChangingABit) {
   const auto ids = (*engine)->codec().Encode(kStory, true).value();
   const auto tokens = std::span(ids).first(40);
   const auto plain = (*engine)->Logits(tokens, {}).value();
-  EngineCore& core = (*engine)->core();
+  EngineCore& core = EngineAccess::Core(**engine);
   Ignored inputs;
   StepRunner steps(core.model, core.workers,
                    MakeCpuOps(core.model, core.workers->pool, &inputs));

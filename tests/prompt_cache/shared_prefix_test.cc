@@ -31,7 +31,7 @@ Ids PromptOf(int n_common, int n_own, unsigned whose) {
 }
 
 void ExpectSound(Engine& engine) {
-  const auto sound = engine.core().kv.pool()->CheckIntegrity();
+  const auto sound = EngineAccess::Core(engine).kv.pool()->CheckIntegrity();
   EXPECT_TRUE(sound.ok()) << sound.error().message;
 }
 
@@ -49,7 +49,8 @@ TEST(SharedPrefix, FourThousandCommonTokensAreInMemoryOnce) {
   EXPECT_EQ(synced->reused_tokens, kBlocks * kDefaultBlockTokens);
   EXPECT_EQ(synced->reuse_tier, "memory");
   const std::uint64_t block_bytes =
-      KvLayout(engine->core().kv.spec(), kDefaultBlockTokens).block_bytes();
+      KvLayout(EngineAccess::Core(*engine).kv.spec(), kDefaultBlockTokens)
+          .block_bytes();
   // Each has two blocks of its own.
   EXPECT_EQ(engine->MemoryInUse().held_bytes, once + 2 * block_bytes);
   for (const Session* session : {first.get(), second.get()}) {

@@ -15,8 +15,8 @@ namespace {
 GrammarConstraint Over(Engine& engine,
                        std::shared_ptr<grammar::Grammar> grammar,
                        std::vector<std::string> notes) {
-  const EngineCore& core = engine.core();
-  const auto trie = engine.core().token_trie.Of(*core.tokenizer);
+  const EngineCore& core = EngineAccess::Core(engine);
+  const auto trie = EngineAccess::Core(engine).token_trie.Of(*core.tokenizer);
   const auto ends = core.tokenizer->end_ids();
   return {[grammar = std::move(grammar), trie, tokenizer = core.tokenizer,
            end_ids = std::vector<std::int32_t>(ends.begin(), ends.end())] {

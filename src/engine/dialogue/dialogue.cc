@@ -263,7 +263,7 @@ class DialogueImpl final : public Dialogue {
 Result<std::unique_ptr<Dialogue>> Dialogue::Open(
     Engine& engine, const std::string& template_path,
     const std::string& tool_format) {
-  const std::shared_ptr<EngineCore>& core = engine.shared_core();
+  const std::shared_ptr<EngineCore> core = EngineAccess::Shared(engine);
   const auto open = [&](bool with_tools) -> Result<OpenedTemplate> {
     auto source =
         template_path.empty()

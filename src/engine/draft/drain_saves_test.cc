@@ -38,7 +38,7 @@ TEST(DrainSaves, ADraftModelHasWhatIsLeftOfTheOneDeadline) {
                                     .prompt_cache_dir = dir.path() + "/s"})
                           .value();
   std::vector<double> given;
-  engine->core().draft = std::make_unique<NotedSource>(given);
+  EngineAccess::Core(*engine).draft = std::make_unique<NotedSource>(given);
 
   EXPECT_EQ(engine->DrainSaves().error().message, "the draft model's");
   EXPECT_EQ(given, std::vector{0.0}) << "no deadline for either";

@@ -32,7 +32,7 @@ Result<void> CheckModel(const EngineCore& core) {
 Result<ImportanceReport> MeasureImportance(Engine& engine,
                                            std::string_view text,
                                            const ImportanceOptions& options) {
-  EngineCore& core = engine.core();
+  EngineCore& core = EngineAccess::Core(engine);
   HEARTH_TRY(CheckModel(core));
   HEARTH_ASSIGN(const TextChunks chunks,
                 CutIntoChunks(*core.tokenizer, text, options.context_tokens,

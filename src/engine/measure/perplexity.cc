@@ -69,7 +69,7 @@ class Surprises {
 Result<PerplexityReport> MeasurePerplexity(Engine& engine,
                                            std::string_view text,
                                            const PerplexityOptions& options) {
-  EngineCore& core = engine.core();
+  EngineCore& core = EngineAccess::Core(engine);
   HEARTH_ASSIGN(const TextChunks chunks,
                 CutIntoChunks(*core.tokenizer, text, options.context_tokens,
                               options.n_chunks_max, core.kv.context_tokens()));

@@ -289,21 +289,24 @@ Result<void> CheckConversationFile(const std::string& path) {
 
 Result<std::unique_ptr<Conversation>> OpenConversation(
     Engine& engine, const ConversationOptions& options) {
-  HEARTH_ASSIGN(ChatSource source, SourceFor(engine.core(), options));
+  HEARTH_ASSIGN(ChatSource source,
+                SourceFor(EngineAccess::Core(engine), options));
   HEARTH_ASSIGN(auto session, engine.NewSession());
   return std::unique_ptr<Conversation>(std::make_unique<ConversationImpl>(
-      engine.shared_core(), std::move(session), std::move(source), options));
+      EngineAccess::Shared(engine), std::move(session), std::move(source),
+      options));
 }
 
 Result<std::vector<std::int32_t>> EncodeChatMessage(
     Engine& engine, const ConversationOptions& options,
     const std::string& user) {
-  HEARTH_ASSIGN(const ChatSource source, SourceFor(engine.core(), options));
+  HEARTH_ASSIGN(const ChatSource source,
+                SourceFor(EngineAccess::Core(engine), options));
   OrderedJson messages = FirstMessages(options);
   messages.push_back(Message("user", user));
   HEARTH_ASSIGN(const std::string prompt,
                 source.chat.Render(messages, nullptr, source.options));
-  return EncodeRendered(engine.core(), prompt);
+  return EncodeRendered(EngineAccess::Core(engine), prompt);
 }
 
 namespace {

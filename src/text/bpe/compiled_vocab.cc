@@ -284,13 +284,12 @@ Digest TokenizerSource(std::string_view tokenizer_json,
 
 Result<std::vector<std::byte>> CompileTokenizer(const Tokenizer& tokenizer,
                                                 const Digest& source) {
-  const auto* pipeline = dynamic_cast<const PipelineTokenizer*>(&tokenizer);
-  if (pipeline == nullptr) {
+  if (tokenizer.spec() == nullptr) {
     return {Code::kInvalidArgument, std::string("a tokenizer of kind ") +
                                         std::string(tokenizer.kind()) +
                                         " has no compiled form"};
   }
-  const TokenizerSpec& spec = pipeline->spec();
+  const TokenizerSpec& spec = *tokenizer.spec();
   const Vocab& vocab = spec.bpe.vocab;
   const std::vector<std::byte> spec_bytes = SpecBytes(spec);
   const std::array<ByteSpan, kSectionCount> sections = {
