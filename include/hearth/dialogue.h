@@ -42,6 +42,10 @@ struct RenderedPrompt {
   // messages and nothing else; 0 where the template writes them otherwise when
   // they stand alone.
   std::vector<int> message_ends = {};
+  // For Session::Sync and Attach, of a model that carries states whose control
+  // tokens do not say it: numbers of leading ids, rising, that end with a
+  // message.
+  std::vector<int> marks = {};
   // The model's earlier answers, rising, without what opens and ends them.
   // Those whose end no token marks are left out.
   std::vector<IdRange> answers = {};

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/mutex.h"
 #include "engine/dialogue/form_cache.h"
+#include "engine/dialogue/message_marks.h"
 #include "engine/dialogue/opened_template.h"
 #include "engine/dialogue/prompt_places.h"
 #include "engine/engine_core.h"
@@ -191,7 +192,7 @@ class DialogueImpl final : public Dialogue {
     RenderOptions options;
   };
 
-  // Fills in `prompt`'s message ends and answers.
+  // Fills in `prompt`'s message ends, marks and answers.
   Result<void> FindPlaces(const DialogueRequest& request,
                           const OpenedTemplate& opened, Rendering rendering,
                           RenderedPrompt& prompt) const {
@@ -209,16 +210,24 @@ class DialogueImpl final : public Dialogue {
             opened.closing_id);
       }
     }
-    if (request.ends_after.empty()) return {};
+    const bool has_states = core_->model.config.HasStates();
+    if (request.ends_after.empty() && !has_states) return {};
     rendering.options.add_generation_prompt = false;
     HEARTH_ASSIGN(const OrderedJson all, ReadMessages(request.messages_json));
+    const auto render = [&](std::size_t n) {
+      const auto end = all.begin() + static_cast<std::ptrdiff_t>(n);
+      return opened.source.chat.Render(
+          FormFor(opened.traits, OrderedJson(all.begin(), end)),
+          rendering.tools, rendering.options);
+    };
+    if (has_states) {
+      HEARTH_ASSIGN(prompt.marks, MessageMarks(tokenizer, prompt.text,
+                                               prompt.ids, all.size(), render));
+    }
     for (const int n : request.ends_after) {
       int& end = prompt.message_ends.emplace_back(0);
       if (n < 1 || static_cast<std::size_t>(n) > all.size()) continue;
-      const OrderedJson first =
-          FormFor(opened.traits, OrderedJson(all.begin(), all.begin() + n));
-      const auto text =
-          opened.source.chat.Render(first, rendering.tools, rendering.options);
+      const auto text = render(static_cast<std::size_t>(n));
       if (!text.ok() || !prompt.text.starts_with(*text)) continue;
       HEARTH_ASSIGN(end, IdsOfBeginning(tokenizer, prompt.ids, *text));
     }

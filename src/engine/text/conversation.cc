@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/files/output.h"
 #include "base/hash.h"
+#include "engine/dialogue/message_marks.h"
 #include "engine/engine_core.h"
 #include "engine/text/chat_source.h"
 #include "engine/text/conversation_file.h"
@@ -93,7 +94,8 @@ class ConversationImpl final : public Conversation {
                   source_.chat.Render(messages, nullptr, source_.options));
     HEARTH_ASSIGN(std::vector<std::int32_t> ids, IdsOf(prompt));
     TurnReport report;
-    HEARTH_ASSIGN(report.sync, session_->Sync(ids, progress));
+    HEARTH_ASSIGN(const std::vector<int> marks, MarksOf(messages, prompt, ids));
+    HEARTH_ASSIGN(report.sync, session_->Sync(ids, progress, marks));
     report.sync.warnings.insert(report.sync.warnings.end(), notes_.begin(),
                                 notes_.end());
     HEARTH_ASSIGN(report.generate,
@@ -266,6 +268,28 @@ class ConversationImpl final : public Conversation {
     std::vector<std::int32_t> ids = ids_;
     ids.insert(ids.end(), more.begin(), more.end());
     return ids;
+  }
+
+  // Where messages end in `ids`, for a model that carries states.
+  Result<std::vector<int>> MarksOf(const OrderedJson& messages,
+                                   const std::string& prompt,
+                                   const std::vector<std::int32_t>& ids) const {
+    if (!core_->model.config.HasStates()) return std::vector<int>{};
+    HEARTH_ASSIGN(const std::vector<std::int32_t> rendered,
+                  EncodeRendered(*core_, prompt));
+    RenderOptions options = source_.options;
+    options.add_generation_prompt = false;
+    HEARTH_ASSIGN(const std::vector<int> marks,
+                  MessageMarks(*core_->tokenizer, prompt, rendered,
+                               messages.size(), [&](std::size_t n) {
+                                 const auto end =
+                                     messages.begin() +
+                                     static_cast<std::ptrdiff_t>(n);
+                                 return source_.chat.Render(
+                                     OrderedJson(messages.begin(), end),
+                                     nullptr, options);
+                               }));
+    return MarksAmong(ids, rendered, marks);
   }
 
   std::shared_ptr<EngineCore> core_;

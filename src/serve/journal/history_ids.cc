@@ -140,7 +140,7 @@ HistoryUse UseSampledIds(Journal& journal, const Dialogue& dialogue,
   HistoryUse use;
   if (prompt.answers.empty()) return use;
   const std::vector<std::int32_t> rendered = std::move(prompt.ids);
-  const std::vector<int> ends = prompt.message_ends;
+  const std::vector<int> ends = prompt.message_ends, marks = prompt.marks;
   const std::span<const std::int32_t> all(rendered);
   prompt.ids.clear();
   PrefixName before(space);
@@ -164,9 +164,12 @@ HistoryUse UseSampledIds(Journal& journal, const Dialogue& dialogue,
     add(sampled.has_value() ? std::span<const std::int32_t>(sampled->ids)
                             : answer);
     one.end = static_cast<int>(prompt.ids.size());
-    for (std::size_t i = 0; i < ends.size(); ++i) {
-      if (ends[i] < static_cast<int>(end)) continue;
-      prompt.message_ends[i] = ends[i] + one.end - static_cast<int>(end);
+    const int moved = one.end - static_cast<int>(end);
+    for (const auto& [from, to] :
+         {std::pair{&ends, &prompt.message_ends}, {&marks, &prompt.marks}}) {
+      for (std::size_t i = 0; i < from->size(); ++i) {
+        if ((*from)[i] >= static_cast<int>(end)) (*to)[i] = (*from)[i] + moved;
+      }
     }
   }
   add(all.subspan(at));

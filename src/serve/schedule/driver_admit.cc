@@ -1,7 +1,9 @@
 // From the line to the first token that is computed: whose turn it is, what is
 // known of its prompt, and who computes what several have in common.
 #include <algorithm>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "serve/schedule/driver.h"
 
@@ -113,8 +115,12 @@ void Driver::Matched(std::uint64_t lookup, std::unique_ptr<Found> found) {
 void Driver::Attach(Branch& branch, std::unique_ptr<Found> found) {
   JobState& job = *branch.job;
   const bool looked = found != nullptr;
-  const auto report = branch.sequence->Attach(branch.want, std::move(found),
-                                              job.job.save_points);
+  std::vector<int> marks;
+  std::set_union(job.job.save_points.begin(), job.job.save_points.end(),
+                 job.job.marks.begin(), job.job.marks.end(),
+                 std::back_inserter(marks));
+  const auto report =
+      branch.sequence->Attach(branch.want, std::move(found), marks);
   if (!report.ok()) return EndJob(job, report.error());
   branch.at = report->reused_tokens;
   branch.state = Branch::State::kPrefill;

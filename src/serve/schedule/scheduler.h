@@ -59,6 +59,8 @@ struct Job {
   // Numbers of leading tokens, rising, where the prompt is saved to the token
   // (cache breakpoints); elsewhere whole blocks and the end are.
   std::vector<int> save_points = {};
+  // The same, where messages end that no control token shows (Session::Sync).
+  std::vector<int> marks = {};
   // Choice i draws with options.sampling.seed + i.
   GenerateOptions options = {};
   int n = 1;  // answers, by forking; at most running_max

@@ -229,6 +229,7 @@ Parsed<Prepared> Prepare(const Core& core, WireRequest& request) {
     PreparedPrompt& prompt = prepared.prompts.emplace_back();
     prompt.ids = rendered->ids;
     prompt.save_points = SavePoints(*rendered);
+    prompt.marks = rendered->marks;
     if (!prompt.save_points.empty()) {
       prepared.breakpoint_tokens = prompt.save_points.back();
     }

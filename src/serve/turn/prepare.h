@@ -15,6 +15,7 @@ struct PreparedPrompt {
   std::string text;  // for `echo`
   std::vector<std::int32_t> ids;
   std::vector<int> save_points;  // numbers of leading ids
+  std::vector<int> marks;        // the same, of messages' ends
   // Reads the answers, one each; null: what comes is text.
   std::vector<std::unique_ptr<AnswerReader>> readers;
 };

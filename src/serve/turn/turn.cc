@@ -99,6 +99,7 @@ void Turn::Submit(Prepared prepared) {
     Job job;
     job.prompt = std::move(prompt.ids);
     job.save_points = std::move(prompt.save_points);
+    job.marks = std::move(prompt.marks);
     job.options = prepared.options;
     job.n = request_.n;
     job.key_space = call_.space;
