@@ -8,6 +8,7 @@
 
 #include "serve/schedule/tests/driver_probe_testing.h"
 #include "serve/schedule/tests/fake_engine_testing.h"
+#include "testing/sanitized.h"
 
 namespace hearth::serve {
 
@@ -352,8 +353,9 @@ TEST(SchedulerSimulation, WhatMustHoldDoesInRandomSchedules) {
   const char* first = std::getenv("HEARTH_FIRST_SCHEDULE");
   const unsigned begin =
       first == nullptr ? 0 : static_cast<unsigned>(std::atoi(first));
-  const unsigned n =
-      of == nullptr ? 2000 : static_cast<unsigned>(std::atoi(of));
+  // A sanitizer makes each ten times slower.
+  const unsigned n = of == nullptr ? (kSanitized ? 500 : 2000)
+                                   : static_cast<unsigned>(std::atoi(of));
   SchedulerView sum;
   for (unsigned seed = begin; seed < begin + n; ++seed) {
     SCOPED_TRACE("schedule " + std::to_string(seed));
