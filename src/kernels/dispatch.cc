@@ -6,6 +6,10 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#elif defined(__aarch64__) && defined(__APPLE__)
+#include <sys/sysctl.h>
 #endif
 
 #include "base/check.h"
@@ -56,6 +60,22 @@ bool HasAll(std::string_view features) {
   }
   return true;
 }
+#elif defined(__aarch64__)
+// The operating system says it; where nobody can be asked there is none.
+bool HasDotProducts() {
+#if defined(__linux__)
+  constexpr unsigned long kAsimdDp = 1ul << 20;  // HWCAP_ASIMDDP
+  return (getauxval(AT_HWCAP) & kAsimdDp) != 0;
+#elif defined(__APPLE__)
+  int has = 0;
+  std::size_t size = sizeof(has);
+  return sysctlbyname("hw.optional.arm.FEAT_DotProd", &has, &size, nullptr,
+                      0) == 0 &&
+         has != 0;
+#else
+  return false;
+#endif
+}
 #endif
 
 Tables DetectTables() {
@@ -66,6 +86,9 @@ Tables DetectTables() {
   if (HasAll(HEARTH_FEATURES_AVX2)) found.Add(kAvx2Kernels);
   if (HasAll(HEARTH_FEATURES_AVX512)) found.Add(kAvx512Kernels);
   if (HasAll(HEARTH_FEATURES_AVX512VNNI)) found.Add(kAvx512VnniKernels);
+#elif defined(__aarch64__)
+  found.Add(kNeonKernels);
+  if (HasDotProducts()) found.Add(kNeonDotKernels);
 #endif
   return found;
 }

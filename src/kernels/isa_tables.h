@@ -11,6 +11,9 @@ extern const Kernels kScalarKernels;
 extern const Kernels kAvx2Kernels;
 extern const Kernels kAvx512Kernels;
 extern const Kernels kAvx512VnniKernels;
+#elif defined(__aarch64__)
+extern const Kernels kNeonKernels;
+extern const Kernels kNeonDotKernels;
 #endif
 
 }  // namespace hearth

@@ -179,8 +179,9 @@ struct Kernels {
 inline constexpr std::int64_t kMatmulColumns = 16;
 
 // The best table for this CPU, or the one that HEARTH_ISA in the environment
-// names: scalar, avx2, avx512 or avx512vnni. A program calls CheckIsaChoice
-// first, so that a name that is none is refused and not passed over here.
+// names: scalar, avx2, avx512 or avx512vnni; on AArch64 scalar, neon or
+// neondot. A program calls CheckIsaChoice first, so that a name that is none is
+// refused and not passed over here.
 const Kernels& ActiveKernels();
 // kInvalidArgument when HEARTH_ISA names a table that this CPU or this program
 // does not have.

@@ -7,3 +7,10 @@
   "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl"
 #define HEARTH_FEATURES_AVX512VNNI \
   "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"
+
+// The compilers write Arm's features each in its way.
+#if defined(__clang__)
+#define HEARTH_FEATURES_NEONDOT "dotprod"
+#else
+#define HEARTH_FEATURES_NEONDOT "arch=armv8.2-a+dotprod"
+#endif
