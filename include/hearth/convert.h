@@ -40,6 +40,10 @@ struct ConvertReport {
 //   - Vectors, positions and routers of experts stay as they are.
 //   - Rows that do not fit a format's blocks get the nearest that fits; rows of
 //     no whole 32 values stay as they are. Each is noted.
+// `importance`: a file of the model's importance matrix (hearth/importance.h),
+// by which errors are weighed; empty: none. Tensors that it lacks are noted;
+// one of another model, or for a type that makes no use of it, is
+// kInvalidArgument.
 // kInvalidArgument for another type, and for weights that are not finite or
 // beyond what the format can express; kUnsupported, by name, for a model that
 // GGUF cannot express. Uses all processors; the bytes do not depend on how many
@@ -47,7 +51,8 @@ struct ConvertReport {
 Result<ConvertReport> QuantizeModel(const std::string& in,
                                     const std::string& out,
                                     std::string_view type,
-                                    const WriteOptions& options = {});
+                                    const WriteOptions& options = {},
+                                    const std::string& importance = {});
 
 // Writes the model in another container. `out` decides: "x.gguf" keeps the
 // formats of the numbers; "x.tinygpt" takes from-scratch models and GPT-2s with

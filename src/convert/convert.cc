@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/bytes.h"
@@ -12,10 +13,12 @@
 #include "convert/gguf/convert_tokenizer.h"
 #include "convert/gguf/gguf_export.h"
 #include "convert/huggingface/convert_huggingface.h"
+#include "convert/imatrix/importance_of_tensors.h"
 #include "convert/quantize/mixture.h"
 #include "convert/quantize/quantize_tensors.h"
 #include "convert/tinygpt/convert_tinygpt.h"
 #include "formats/loader.h"
+#include "hearth/importance.h"
 #include "tensor/half.h"
 
 namespace hearth {
@@ -114,27 +117,77 @@ std::vector<std::string> FilesOf(const LoadedModel& model) {
   return paths;
 }
 
+// Of a type that is written; those that are read alone are refused by name.
+Result<const QuantizeType*> TypeNamed(std::string_view name) {
+  const QuantizeType* type = FindQuantizeType(name);
+  if (type != nullptr) return type;
+  const std::string quoted = "type \"" + std::string(name) + "\"";
+  const std::string start = [&name] {
+    std::string upper(name.substr(0, 3));
+    for (char& c : upper) {
+      if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    }
+    return upper;
+  }();
+  if (start == "IQ1" || start == "IQ2" || start == "IQ3" || start == "TQ1" ||
+      start == "TQ2") {
+    return Error{Code::kInvalidArgument,
+                 quoted +
+                     " is read but not written; use Q2_K, Q3_K_S or IQ4_XS, or "
+                     "write it with llama.cpp's llama-quantize"};
+  }
+  return Error{Code::kInvalidArgument,
+               quoted + " is none of " + QuantizeTypeNames()};
+}
+
+// As llama-quantize writes them; of the files' paths the names alone.
+void AddImportanceKeys(const ImportanceMatrix& matrix, const std::string& path,
+                       std::vector<GgufMetadata>& metadata) {
+  metadata.push_back({"quantize.imatrix.file",
+                      std::filesystem::path(path).filename().string()});
+  if (!matrix.datasets.empty()) {
+    metadata.push_back({"quantize.imatrix.dataset", matrix.datasets[0]});
+  }
+  metadata.push_back({"quantize.imatrix.entries_count",
+                      static_cast<std::uint32_t>(matrix.entries.size())});
+  metadata.push_back({"quantize.imatrix.chunks_count",
+                      static_cast<std::uint32_t>(matrix.n_chunks)});
+}
+
 }  // namespace
 
 Result<ConvertReport> QuantizeModel(const std::string& in,
                                     const std::string& out,
                                     std::string_view type,
-                                    const WriteOptions& options) {
-  const QuantizeType* wanted = FindQuantizeType(type);
-  if (wanted == nullptr) {
-    return {Code::kInvalidArgument, "type \"" + std::string(type) +
-                                        "\" is none of " + QuantizeTypeNames()};
+                                    const WriteOptions& options,
+                                    const std::string& importance) {
+  HEARTH_ASSIGN(const QuantizeType* wanted, TypeNamed(type));
+  if (!importance.empty() && !UsesImportance(wanted->main)) {
+    return {Code::kInvalidArgument,
+            std::string(wanted->name) +
+                " makes no use of an importance matrix; leave it out"};
   }
   HEARTH_TRY(CheckTarget(in, out, /*directory=*/false, options));
+  std::optional<ImportanceMatrix> matrix;
+  if (!importance.empty()) {
+    HEARTH_ASSIGN(matrix, ReadImportance(importance));
+  }
   HEARTH_ASSIGN(LoadedModel model, LoadModel(in));
   const auto widened = WidenAllInt4(model);
   HEARTH_ASSIGN(std::vector<GgufTensorSource> tensors, GgufModelTensors(model));
+  std::optional<ImportanceOfTensors> columns;
+  if (matrix.has_value()) {
+    HEARTH_ASSIGN(columns,
+                  ImportanceOfTensors::Make(*matrix, importance, tensors));
+  }
   ThreadPool pool;
   ConvertReport report;
   report.n_tensors = tensors.size();
-  report.notes = QuantizeTensors(*wanted, FactsOf(model.config), tensors, pool);
-  HEARTH_ASSIGN(const std::vector<GgufMetadata> metadata,
+  report.notes = QuantizeTensors(*wanted, FactsOf(model.config), tensors, pool,
+                                 columns.has_value() ? &*columns : nullptr);
+  HEARTH_ASSIGN(std::vector<GgufMetadata> metadata,
                 AllMetadata(model, wanted, report.notes));
+  if (matrix.has_value()) AddImportanceKeys(*matrix, importance, metadata);
   HEARTH_TRY(WriteGguf(out, metadata, tensors, options, FilesOf(model)));
   return report;
 }

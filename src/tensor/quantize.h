@@ -21,6 +21,10 @@ float LargestIn(DType dtype);
 // Writes BytesOf(dtype, n) bytes. Larger values than LargestIn become the
 // largest ones. REQUIRES: a format named above, n a multiple of the block,
 // finite values.
-void QuantizeRow(DType dtype, const float* x, std::int64_t n, std::byte* out);
+// `importance`: [n], how much an error of each value counts, at least 0; or
+// null. Then the searches weigh by it, and Q4_0 to Q5_1 search, too; Q8_0 and
+// plain formats leave it alone.
+void QuantizeRow(DType dtype, const float* x, std::int64_t n, std::byte* out,
+                 const float* importance = nullptr);
 
 }  // namespace hearth

@@ -10,7 +10,7 @@ namespace hearth::cli {
 namespace {
 
 struct Args {
-  std::string in, out, type;
+  std::string in, out, type, imatrix;
   ModelWriting writing;
 };
 
@@ -31,6 +31,9 @@ void AddQuantize(const Command& program, int& exit_code) {
                    "Q2_K, Q6_K, IQ4_XS, IQ4_NL, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, "
                    "BF16, F16 or F32, in any case");
   command.Name("--type", args->type, "the same").Excludes(type);
+  command.Name("--imatrix", args->imatrix,
+               "importance matrix of the model, from hearth imatrix or "
+               "llama-imatrix: errors count by it");
   args->writing.AddOptions(command);
   command.Run(exit_code, [args] {
     if (args->type.empty()) {
@@ -40,7 +43,8 @@ void AddQuantize(const Command& program, int& exit_code) {
     }
     return args->writing.Run(
         "quantize", args->out, [&args](const WriteOptions& options) {
-          return QuantizeModel(args->in, args->out, args->type, options);
+          return QuantizeModel(args->in, args->out, args->type, options,
+                               args->imatrix);
         });
   });
 }

@@ -11,11 +11,16 @@ std::string NameOf(DType dtype) { return std::string(InfoOf(dtype).name); }
 
 }  // namespace
 
-std::vector<std::string> QuantizeTensors(const QuantizeType& type,
-                                         const MixtureFacts& facts,
-                                         std::vector<GgufTensorSource>& tensors,
-                                         ThreadPool& pool) {
+bool UsesImportance(DType dtype) {
+  return IsBlockQuantised(dtype) && dtype != DType::kQ8_0;
+}
+
+std::vector<std::string> QuantizeTensors(
+    const QuantizeType& type, const MixtureFacts& facts,
+    std::vector<GgufTensorSource>& tensors, ThreadPool& pool,
+    const ImportanceOfTensors* importance) {
   std::vector<std::string> notes;
+  std::string unguided;
   std::set<std::string> before;
   for (GgufTensorSource& tensor : tensors) {
     DType to = tensor.dtype;
@@ -33,7 +38,20 @@ std::vector<std::string> QuantizeTensors(const QuantizeType& type,
     if (IsBlockQuantised(tensor.dtype) && tensor.dtype != to) {
       before.insert(NameOf(tensor.dtype));
     }
-    Requantize(tensor, to, pool);
+    const std::vector<float>* columns =
+        importance != nullptr && UsesImportance(to)
+            ? &importance->Of(tensor.name)
+            : nullptr;
+    if (columns != nullptr && columns->empty()) {
+      unguided += " " + tensor.name;
+      columns = nullptr;
+    }
+    Requantize(tensor, to, pool, columns);
+  }
+  if (!unguided.empty()) {
+    notes.push_back(
+        "quantised without importance, of which the matrix has none:" +
+        unguided);
   }
   if (before.empty()) return notes;
   std::string types;

@@ -33,10 +33,21 @@ void RowAsFloats(DType dtype, const std::byte* row, std::int64_t n,
   }
 }
 
+// Of the rows of a tensor's matrices, of which each has columns of its own.
+struct RowImportance {
+  const std::vector<float>* values;  // null: none
+  std::int64_t rows_per_matrix;
+
+  const float* Of(std::int64_t row, std::int64_t n) const {
+    if (values == nullptr) return nullptr;
+    return values->data() + row / rows_per_matrix * n;
+  }
+};
+
 class RowQuantizer {
  public:
   RowQuantizer(std::string name, DType from, DType to, std::int64_t n,
-               ThreadPool& pool, GgufSink sink)
+               RowImportance importance, ThreadPool& pool, GgufSink sink)
       : name_(std::move(name)),
         from_(from),
         to_(to),
@@ -44,6 +55,7 @@ class RowQuantizer {
         n_rows_(std::max<std::int64_t>(1, kBatchValues / n)),
         in_bytes_(U(*BytesOf(from, U(n)))),
         out_bytes_(U(*BytesOf(to, U(n)))),
+        importance_(importance),
         pool_(pool),
         sink_(std::move(sink)),
         in_(in_bytes_ * U(n_rows_)),
@@ -70,7 +82,8 @@ class RowQuantizer {
       RowAsFloats(from_, in_.data() + U(row) * in_bytes_, n_, floats);
       bad_[U(row)] = FirstBad(floats);
       if (bad_[U(row)] < n_) return;
-      QuantizeRow(to_, floats, n_, out_.data() + U(row) * out_bytes_);
+      QuantizeRow(to_, floats, n_, out_.data() + U(row) * out_bytes_,
+                  importance_.Of(row_ + row, n_));
     });
     for (std::int64_t row = 0; row < n_rows; ++row) {
       if (bad_[U(row)] < n_) return Refusal(row);
@@ -105,6 +118,7 @@ class RowQuantizer {
   const DType from_, to_;
   const std::int64_t n_, n_rows_;  // values of a row, rows at a time
   const std::size_t in_bytes_, out_bytes_;
+  const RowImportance importance_;
   ThreadPool& pool_;
   const GgufSink sink_;
   std::vector<std::byte> in_, out_;
@@ -116,15 +130,20 @@ class RowQuantizer {
 
 }  // namespace
 
-void Requantize(GgufTensorSource& tensor, DType to, ThreadPool& pool) {
+void Requantize(GgufTensorSource& tensor, DType to, ThreadPool& pool,
+                const std::vector<float>* importance) {
   const DType from = tensor.dtype;
   if (from == to && IsBlockQuantised(to)) return;
   const auto n = static_cast<std::int64_t>(tensor.shape.back());
+  const std::size_t n_dims = tensor.shape.size();
+  const RowImportance of_rows{
+      importance,
+      n_dims >= 2 ? static_cast<std::int64_t>(tensor.shape[n_dims - 2]) : 1};
   tensor.dtype = to;
   tensor.write =
-      [name = tensor.name, from, to, n, &pool,
+      [name = tensor.name, from, to, n, of_rows, &pool,
        write = std::move(tensor.write)](const GgufSink& sink) -> Result<void> {
-    RowQuantizer rows(name, from, to, n, pool, sink);
+    RowQuantizer rows(name, from, to, n, of_rows, pool, sink);
     HEARTH_TRY(write([&rows](ByteSpan bytes) { return rows.Take(bytes); }));
     return rows.Flush();
   };

@@ -28,7 +28,8 @@ struct AffineForm {
   float guess_first;  // steps in the range are last_code + guess_first + ...
   float guess_step;
   int n_guesses;
-  // A value's weight is |x| or, for formats of more bits, |x| + rms.
+  // A value's weight without importance is |x| or, for formats of more bits,
+  // |x| + rms.
   bool rms_in_weight;
 };
 constexpr AffineForm kQ2Form{16, 3.0f, 15, -0.5f, 0.1f, 16, false};
@@ -42,6 +43,16 @@ struct Weighted {
   int n;
   double wx = 0, wxx = 0, w_sum = 0;
 };
+
+Weighted WeightedPart(const float* x, const float* w, int n) {
+  Weighted part{.x = x, .w = w, .n = n};
+  for (int i = 0; i < n; ++i) {
+    part.w_sum += double{w[i]};
+    part.wx += double{w[i]} * x[i];
+    part.wxx += double{w[i]} * x[i] * x[i];
+  }
+  return part;
+}
 
 float ErrorOf(const Weighted& v, Affine a, float last_code) {
   const float inverse = Inverse(a.scale);
@@ -136,9 +147,19 @@ struct AffineBlock {
 class AffineSearch {
  public:
   AffineSearch(const ScaledBlock& block, const AffineForm& form,
-               std::byte* out_d)
+               const float* importance, std::byte* out_d)
       : block_(block), form_(form), out_d_(out_d), n_(256 / form.n) {
-    Weigh();
+    if (importance == nullptr) {
+      Weigh();
+    } else {
+      ColumnWeights columns(importance, 256);
+      columns.WeighBySize(block.values(), 256, form.rms_in_weight ? 2 : 1);
+      std::copy_n(columns.data(), 256, weights_.data());
+    }
+    for (int j = 0; j < n_; ++j) {
+      parts_[static_cast<std::size_t>(j)] = WeightedPart(
+          block.values() + j * form.n, weights_.data() + j * form.n, form.n);
+    }
   }
 
   AffineBlock Run() {
@@ -182,14 +203,7 @@ class AffineSearch {
       const float rms = form_.rms_in_weight
                             ? std::sqrt(square / static_cast<float>(form_.n))
                             : 0.0f;
-      Weighted& part = parts_[static_cast<std::size_t>(j)];
-      part = {.x = x, .w = w, .n = form_.n};
-      for (int i = 0; i < form_.n; ++i) {
-        w[i] = rms + std::abs(x[i]);
-        part.w_sum += double{w[i]};
-        part.wx += double{w[i]} * x[i];
-        part.wxx += double{w[i]} * x[i] * x[i];
-      }
+      for (int i = 0; i < form_.n; ++i) w[i] = rms + std::abs(x[i]);
     }
   }
 
@@ -289,11 +303,36 @@ void PutHalves(const std::array<int, 256>& codes, std::byte* out) {
 
 }  // namespace
 
-void PutQ2_K(const float* x, std::byte* out) {
+// One part with an f16 scale and minimum of its own.
+std::array<int, 32> WeightedRangeCodes(const float* x, const float* importance,
+                                       int last, std::byte* out) {
+  std::array<float, 256> padded{};
+  std::copy_n(x, 32, padded.begin());
+  std::fill_n(out, 4, std::byte{0});
+  std::array<int, 32> codes{};
+  const ScaledBlock block(padded.data());
+  if (block.zero()) return codes;
+  const AffineForm& form = last == 15 ? kQ4Form : kQ5Form;
+  ColumnWeights columns(importance, 32);
+  columns.WeighBySize(block.values(), 32, 2);
+  const Affine wanted =
+      ChooseAffine(WeightedPart(block.values(), columns.data(), 32), form);
+  Affine stored;
+  stored.scale = block.PutScale(wanted.scale, out);
+  stored.minimum = -block.PutScale(-wanted.minimum, out + 2);
+  for (std::size_t i = 0; i < 32; ++i) {
+    codes[i] = static_cast<int>(
+        CodeOf((block.values()[i] + stored.minimum) * Inverse(stored.scale),
+               0.0f, form.last_code));
+  }
+  return codes;
+}
+
+void PutQ2_K(const float* x, const float* importance, std::byte* out) {
   std::fill_n(out, 84, std::byte{0});
   const ScaledBlock values(x);
   if (values.zero()) return;
-  AffineSearch search(values, kQ2Form, out + 80);
+  AffineSearch search(values, kQ2Form, importance, out + 80);
   const AffineBlock block = search.Run();
   const std::array<int, 256> codes = search.Codes(block);
   for (std::size_t j = 0; j < 16; ++j) {
@@ -304,21 +343,21 @@ void PutQ2_K(const float* x, std::byte* out) {
   }
 }
 
-void PutQ4_K(const float* x, std::byte* out) {
+void PutQ4_K(const float* x, const float* importance, std::byte* out) {
   std::fill_n(out, 144, std::byte{0});
   const ScaledBlock values(x);
   if (values.zero()) return;
-  AffineSearch search(values, kQ4Form, out);
+  AffineSearch search(values, kQ4Form, importance, out);
   const AffineBlock block = search.Run();
   PutSixBits(block, out + 4);
   PutHalves(search.Codes(block), out + 16);
 }
 
-void PutQ5_K(const float* x, std::byte* out) {
+void PutQ5_K(const float* x, const float* importance, std::byte* out) {
   std::fill_n(out, 176, std::byte{0});
   const ScaledBlock values(x);
   if (values.zero()) return;
-  AffineSearch search(values, kQ5Form, out);
+  AffineSearch search(values, kQ5Form, importance, out);
   const AffineBlock block = search.Run();
   const std::array<int, 256> codes = search.Codes(block);
   PutSixBits(block, out + 4);

@@ -87,19 +87,59 @@ class ScaledBlock {
   bool zero_ = true;
 };
 
+// How much an error of each column counts, above 0 and at most 1.
+class ColumnWeights {
+ public:
+  // Columns that no input ever reached still count a little, so that no search
+  // divides by nothing. Null: all count alike.
+  ColumnWeights(const float* importance, int n) {
+    values_.fill(1.0f);
+    if (importance == nullptr) return;
+    const float largest = *std::max_element(importance, importance + n);
+    if (!(largest > 0)) return;
+    for (int i = 0; i < n; ++i) {
+      values_[static_cast<std::size_t>(i)] =
+          std::max(importance[i] / largest, 0x1p-20f);
+    }
+  }
+  // Times sqrt(extra + x^2): large values matter more. `extra` is `factor`
+  // times the mean of the squares.
+  void WeighBySize(const float* x, int n, float factor) {
+    float square = 0.0f;
+    for (int i = 0; i < n; ++i) square += x[i] * x[i];
+    const float extra = factor * square / static_cast<float>(n);
+    for (int i = 0; i < n; ++i) {
+      values_[static_cast<std::size_t>(i)] *= std::sqrt(extra + x[i] * x[i]);
+    }
+  }
+  const float* data() const { return values_.data(); }
+
+ private:
+  std::array<float, 256> values_;
+};
+
+// Codes of 32 values, weighted: of Q4_0 and Q5_0 with a scale, of Q4_1 and Q5_1
+// with a scale and a minimum, which are stored first. plain_blocks.cc has them
+// without weights. REQUIRES: importance.
+std::array<int, 32> WeightedSignedCodes(const float* x, const float* importance,
+                                        int half, std::byte* out);
+std::array<int, 32> WeightedRangeCodes(const float* x, const float* importance,
+                                       int last, std::byte* out);
+
 // One block each, dequantize.cc's counterparts. A block of the K formats and of
-// IQ4_XS is 256 values, of the others 32. Any finite values.
-void PutQ8_0(const float* x, std::byte* out);
-void PutQ4_0(const float* x, std::byte* out);
-void PutQ4_1(const float* x, std::byte* out);
-void PutQ5_0(const float* x, std::byte* out);
-void PutQ5_1(const float* x, std::byte* out);
-void PutQ2_K(const float* x, std::byte* out);
-void PutQ3_K(const float* x, std::byte* out);
-void PutQ4_K(const float* x, std::byte* out);
-void PutQ5_K(const float* x, std::byte* out);
-void PutQ6_K(const float* x, std::byte* out);
-void PutIq4Nl(const float* x, std::byte* out);
-void PutIq4Xs(const float* x, std::byte* out);
+// IQ4_XS is 256 values, of the others 32. Any finite values. `importance` of
+// each column, at least 0, or null: docs/formats/tensor-types.md.
+void PutQ8_0(const float* x, const float* importance, std::byte* out);
+void PutQ4_0(const float* x, const float* importance, std::byte* out);
+void PutQ4_1(const float* x, const float* importance, std::byte* out);
+void PutQ5_0(const float* x, const float* importance, std::byte* out);
+void PutQ5_1(const float* x, const float* importance, std::byte* out);
+void PutQ2_K(const float* x, const float* importance, std::byte* out);
+void PutQ3_K(const float* x, const float* importance, std::byte* out);
+void PutQ4_K(const float* x, const float* importance, std::byte* out);
+void PutQ5_K(const float* x, const float* importance, std::byte* out);
+void PutQ6_K(const float* x, const float* importance, std::byte* out);
+void PutIq4Nl(const float* x, const float* importance, std::byte* out);
+void PutIq4Xs(const float* x, const float* importance, std::byte* out);
 
 }  // namespace hearth

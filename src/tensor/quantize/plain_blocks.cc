@@ -1,5 +1,6 @@
 // Blocks of 32 values with one scale, and perhaps a minimum, that follow from
-// the extremes: what GGUF's reference quantiser writes, byte for byte.
+// the extremes: what GGUF's reference quantiser writes, byte for byte. Where
+// columns' importance is known, scale and minimum are searched for instead.
 #include <cstdint>
 #include <cstring>
 
@@ -24,7 +25,11 @@ void PutFifthBits(const std::array<int, 32>& codes, std::byte* out) {
 
 // The peak becomes code 0, which is -`half` scales; adding half a code and
 // cutting off rounds to nearest. The scale is stored first.
-std::array<int, 32> SignedCodes(const float* x, int half, std::byte* out) {
+std::array<int, 32> SignedCodes(const float* x, const float* importance,
+                                int half, std::byte* out) {
+  if (importance != nullptr) {
+    return WeightedSignedCodes(x, importance, half, out);
+  }
   const float scale = Peak(x, 32) / static_cast<float>(-half);
   const float inverse = Inverse(scale);
   PutHalf(scale, out);
@@ -39,7 +44,11 @@ std::array<int, 32> SignedCodes(const float* x, int half, std::byte* out) {
 
 // The lowest value becomes code 0, the highest the last one. Scale and minimum
 // are stored first. A range beyond binary32 is cut.
-std::array<int, 32> RangeCodes(const float* x, int last, std::byte* out) {
+std::array<int, 32> RangeCodes(const float* x, const float* importance,
+                               int last, std::byte* out) {
+  if (importance != nullptr) {
+    return WeightedRangeCodes(x, importance, last, out);
+  }
   const float low = *std::min_element(x, x + 32);
   const float high = *std::max_element(x, x + 32);
   const float range = std::isfinite(high - low) ? high - low : 0x1.fffffep127f;
@@ -58,7 +67,7 @@ std::array<int, 32> RangeCodes(const float* x, int last, std::byte* out) {
 }  // namespace
 
 // Codes come from the unrounded scale, and halves round away from zero.
-void PutQ8_0(const float* x, std::byte* out) {
+void PutQ8_0(const float* x, const float* /*importance*/, std::byte* out) {
   const float scale = std::abs(Peak(x, 32)) / 127.0f;
   const float inverse = Inverse(scale);
   PutHalf(scale, out);
@@ -70,22 +79,22 @@ void PutQ8_0(const float* x, std::byte* out) {
   }
 }
 
-void PutQ4_0(const float* x, std::byte* out) {
-  PutNibbles(SignedCodes(x, 8, out), out + 2);
+void PutQ4_0(const float* x, const float* importance, std::byte* out) {
+  PutNibbles(SignedCodes(x, importance, 8, out), out + 2);
 }
 
-void PutQ4_1(const float* x, std::byte* out) {
-  PutNibbles(RangeCodes(x, 15, out), out + 4);
+void PutQ4_1(const float* x, const float* importance, std::byte* out) {
+  PutNibbles(RangeCodes(x, importance, 15, out), out + 4);
 }
 
-void PutQ5_0(const float* x, std::byte* out) {
-  const std::array<int, 32> codes = SignedCodes(x, 16, out);
+void PutQ5_0(const float* x, const float* importance, std::byte* out) {
+  const std::array<int, 32> codes = SignedCodes(x, importance, 16, out);
   PutFifthBits(codes, out + 2);
   PutNibbles(codes, out + 6);
 }
 
-void PutQ5_1(const float* x, std::byte* out) {
-  const std::array<int, 32> codes = RangeCodes(x, 31, out);
+void PutQ5_1(const float* x, const float* importance, std::byte* out) {
+  const std::array<int, 32> codes = RangeCodes(x, importance, 31, out);
   PutFifthBits(codes, out + 4);
   PutNibbles(codes, out + 8);
 }

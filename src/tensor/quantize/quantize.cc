@@ -13,13 +13,14 @@ constexpr float kHalfMax = 65504.0f;
 // The largest float that does not round to BF16's infinity.
 constexpr float kBrainMax = 0x1.fep127f;
 
-void PutF32(const float* x, std::byte* out) { StoreLe(out, *x); }
-void PutF16(const float* x, std::byte* out) { PutHalf(*x, out); }
-void PutBF16(const float* x, std::byte* out) {
+void PutF32(const float* x, const float*, std::byte* out) { StoreLe(out, *x); }
+void PutF16(const float* x, const float*, std::byte* out) { PutHalf(*x, out); }
+void PutBF16(const float* x, const float*, std::byte* out) {
   StoreLe(out, ToBF16(std::clamp(*x, -kBrainMax, kBrainMax)).bits);
 }
 
-using BlockFunction = void (*)(const float*, std::byte*);
+using BlockFunction = void (*)(const float* x, const float* importance,
+                               std::byte* out);
 
 BlockFunction FunctionFor(DType dtype) {
   switch (dtype) {
@@ -73,12 +74,13 @@ float LargestIn(DType dtype) {
   }
 }
 
-void QuantizeRow(DType dtype, const float* x, std::int64_t n, std::byte* out) {
+void QuantizeRow(DType dtype, const float* x, std::int64_t n, std::byte* out,
+                 const float* importance) {
   const DTypeInfo& info = InfoOf(dtype);
   const BlockFunction quantize = FunctionFor(dtype);
   HEARTH_CHECK(quantize != nullptr && n % info.block_elements == 0);
   for (std::int64_t i = 0; i < n; i += info.block_elements) {
-    quantize(x + i, out);
+    quantize(x + i, importance == nullptr ? nullptr : importance + i, out);
     out += info.block_bytes;
   }
 }

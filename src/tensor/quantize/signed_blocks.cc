@@ -2,8 +2,9 @@
 // values around zero. The codes of the K formats are evenly spaced, those of
 // the others a table.
 //
-// The search, by squared error, all values alike: weighted with the square of
-// the value, as is usual, files were up to a fifth worse (docs/convert.md).
+// The search, by squared error, all values alike where their columns'
+// importance is not known: weighted with the square of the value, as is usual,
+// files were up to a fifth worse (docs/convert.md).
 //   1. per sub-block: guesses of the scale that give the peak a code at one end
 //      or near it; for the codes that each gives, the best scale is the
 //      projection; the one that explains most is kept;
@@ -68,6 +69,13 @@ constexpr Guesses kQ3Guesses{-0.9f, 0.15f, 13, true};
 constexpr Guesses kQ6Guesses{-0.9f, 0.1f, 19, false};
 constexpr Guesses kIq4Guesses{-12.0f, 2.4f, 11, true};
 
+// Values and how much their errors count.
+struct Weighted {
+  const float* x;
+  const float* w;
+  int n;
+};
+
 struct Projection {
   double lx = 0, ll = 0;
 
@@ -78,38 +86,38 @@ struct Projection {
 };
 
 template <typename Levels>
-Projection ProjectOn(const float* x, int n, float inverse,
-                     const Levels& levels) {
+Projection ProjectOn(const Weighted& v, float inverse, const Levels& levels) {
   float lx[kLanes] = {}, ll[kLanes] = {};
-  for (int i = 0; i < n; i += kLanes) {
+  for (int i = 0; i < v.n; i += kLanes) {
     for (int k = 0; k < kLanes; ++k) {
-      const float value = x[i + k];
+      const float value = v.x[i + k];
       const float level = levels.Nearest(value * inverse);
-      lx[k] += level * value;
-      ll[k] += level * level;
+      const float weighted = v.w[i + k] * level;
+      lx[k] += weighted * value;
+      ll[k] += weighted * level;
     }
   }
   return {SumOf(lx), SumOf(ll)};
 }
 
 template <typename Levels>
-float ErrorOf(const float* x, int n, float scale, const Levels& levels) {
+float ErrorOf(const Weighted& v, float scale, const Levels& levels) {
   const float inverse = Inverse(scale);
   float lanes[kLanes] = {};
-  for (int i = 0; i < n; i += kLanes) {
+  for (int i = 0; i < v.n; i += kLanes) {
     for (int k = 0; k < kLanes; ++k) {
-      const float value = x[i + k];
+      const float value = v.x[i + k];
       const float miss = scale * levels.Nearest(value * inverse) - value;
-      lanes[k] += miss * miss;
+      lanes[k] += v.w[i + k] * miss * miss;
     }
   }
   return SumOf(lanes);
 }
 
 template <typename Levels>
-float ChooseScale(const float* x, int n, const Guesses& guesses,
+float ChooseScale(const Weighted& v, const Guesses& guesses,
                   const Levels& levels) {
-  const float peak = Peak(x, n);
+  const float peak = Peak(v.x, v.n);
   if (peak == 0.0f) return 0.0f;
   Projection best;
   best.ll = 1;
@@ -117,11 +125,11 @@ float ChooseScale(const float* x, int n, const Guesses& guesses,
     if (end > 0 && !guesses.both_ends) break;
     for (int i = 0; i < guesses.n; ++i) {
       const float offset = guesses.first + guesses.step * static_cast<float>(i);
-      const Projection tried = ProjectOn(x, n, (end + offset) / peak, levels);
+      const Projection tried = ProjectOn(v, (end + offset) / peak, levels);
       if (tried.ll > 0 && tried.ExplainsMoreThan(best)) best = tried;
     }
   }
-  const Projection again = ProjectOn(x, n, Inverse(best.scale()), levels);
+  const Projection again = ProjectOn(v, Inverse(best.scale()), levels);
   return again.ll > 0 && again.ExplainsMoreThan(best) ? again.scale()
                                                       : best.scale();
 }
@@ -138,9 +146,10 @@ struct SignedBlock {
 template <typename Levels>
 class SignedSearch {
  public:
-  SignedSearch(const ScaledBlock& block, int n, int limit, Levels levels,
-               std::byte* out_d)
+  SignedSearch(const ScaledBlock& block, const ColumnWeights& weights, int n,
+               int limit, Levels levels, std::byte* out_d)
       : block_(block),
+        weights_(weights),
         n_(n),
         n_parts_(static_cast<std::size_t>(256 / n)),
         limit_(limit),
@@ -149,7 +158,7 @@ class SignedSearch {
 
   SignedBlock Run(const Guesses& guesses) {
     for (std::size_t j = 0; j < n_parts_; ++j) {
-      wanted_[j] = ChooseScale(Part(j), n_, guesses, levels_);
+      wanted_[j] = ChooseScale(Part(j), guesses, levels_);
     }
     const float largest = Peak(wanted_.data(), static_cast<int>(n_parts_));
     SignedBlock best = Settle(largest / static_cast<float>(-limit_));
@@ -166,7 +175,9 @@ class SignedSearch {
 
  private:
   static std::size_t U(int n) { return static_cast<std::size_t>(n); }
-  const float* Part(std::size_t j) const { return block_.values() + j * U(n_); }
+  Weighted Part(std::size_t j) const {
+    return {block_.values() + j * U(n_), weights_.data() + j * U(n_), n_};
+  }
 
   SignedBlock Settle(float d) const {
     SignedBlock block;
@@ -179,7 +190,7 @@ class SignedSearch {
       for (int s = std::max(-limit_, nearest - 1);
            s <= std::min(limit_ - 1, nearest + 1); ++s) {
         const float error =
-            ErrorOf(Part(j), n_, block.d * static_cast<float>(s), levels_);
+            ErrorOf(Part(j), block.d * static_cast<float>(s), levels_);
         if (least >= 0.0f && !(error < least)) continue;
         least = error;
         block.scales[j] = s;
@@ -194,8 +205,7 @@ class SignedSearch {
     Projection all;
     for (std::size_t j = 0; j < n_parts_; ++j) {
       const double s = block.scales[j];
-      const Projection part =
-          ProjectOn(Part(j), n_, Inverse(block.At(j)), levels_);
+      const Projection part = ProjectOn(Part(j), Inverse(block.At(j)), levels_);
       all.lx += s * part.lx;
       all.ll += s * s * part.ll;
     }
@@ -203,6 +213,7 @@ class SignedSearch {
   }
 
   const ScaledBlock& block_;
+  const ColumnWeights& weights_;
   const int n_;  // values of a part
   const std::size_t n_parts_;
   const int limit_;
@@ -211,6 +222,14 @@ class SignedSearch {
   std::array<float, 16> wanted_{};
 };
 
+// Formats of few bits weigh large values more where importance is known.
+ColumnWeights WeightsOf(const ScaledBlock& values, int n,
+                        const float* importance) {
+  ColumnWeights weights(importance, n);
+  if (importance != nullptr) weights.WeighBySize(values.values(), n, 2);
+  return weights;
+}
+
 const TableLevels& Iq4Levels() {
   static const TableLevels levels;
   return levels;
@@ -218,12 +237,36 @@ const TableLevels& Iq4Levels() {
 
 }  // namespace
 
-void PutQ3_K(const float* x, std::byte* out) {
+// One part with an f16 scale of its own, as IQ4_NL.
+std::array<int, 32> WeightedSignedCodes(const float* x, const float* importance,
+                                        int half, std::byte* out) {
+  std::array<float, 256> padded{};
+  std::copy_n(x, 32, padded.begin());
+  const ScaledBlock values(padded.data());
+  const auto top = static_cast<float>(half);
+  const EvenLevels levels{-top, top - 1};
+  float scale = 0.0f;
+  if (!values.zero()) {
+    const ColumnWeights weights = WeightsOf(values, 32, importance);
+    scale =
+        ChooseScale({values.values(), weights.data(), 32}, kQ6Guesses, levels);
+  }
+  const float inverse = Inverse(values.PutScale(scale, out));
+  std::array<int, 32> codes;
+  for (std::size_t i = 0; i < 32; ++i) {
+    codes[i] =
+        static_cast<int>(levels.Nearest(values.values()[i] * inverse)) + half;
+  }
+  return codes;
+}
+
+void PutQ3_K(const float* x, const float* importance, std::byte* out) {
   std::fill_n(out, 110, std::byte{0});
   const ScaledBlock values(x);
   if (values.zero()) return;
   const EvenLevels levels{-4.0f, 3.0f};
-  SignedSearch search(values, 16, 32, levels, out + 108);
+  const ColumnWeights weights = WeightsOf(values, 256, importance);
+  SignedSearch search(values, weights, 16, 32, levels, out + 108);
   const SignedBlock block = search.Run(kQ3Guesses);
   for (std::size_t j = 0; j < 16; ++j) {
     const int scale = block.scales[j] + 32;
@@ -238,12 +281,13 @@ void PutQ3_K(const float* x, std::byte* out) {
   }
 }
 
-void PutQ6_K(const float* x, std::byte* out) {
+void PutQ6_K(const float* x, const float* importance, std::byte* out) {
   std::fill_n(out, 210, std::byte{0});
   const ScaledBlock values(x);
   if (values.zero()) return;
   const EvenLevels levels{-32.0f, 31.0f};
-  SignedSearch search(values, 16, 128, levels, out + 208);
+  const ColumnWeights weights(importance, 256);
+  SignedSearch search(values, weights, 16, 128, levels, out + 208);
   const SignedBlock block = search.Run(kQ6Guesses);
   for (std::size_t j = 0; j < 16; ++j) out[192 + j] = ToByte(block.scales[j]);
   for (std::size_t i = 0; i < 256; ++i) {
@@ -255,7 +299,7 @@ void PutQ6_K(const float* x, std::byte* out) {
 }
 
 // One part with an f16 scale of its own: a block whose only integer is 1.
-void PutIq4Nl(const float* x, std::byte* out) {
+void PutIq4Nl(const float* x, const float* importance, std::byte* out) {
   std::array<float, 256> padded{};
   std::copy_n(x, 32, padded.begin());
   std::fill_n(out, 18, std::byte{0});
@@ -263,7 +307,9 @@ void PutIq4Nl(const float* x, std::byte* out) {
   const TableLevels& levels = Iq4Levels();
   float scale = 0.0f;
   if (!values.zero()) {
-    scale = ChooseScale(values.values(), 32, kIq4Guesses, levels);
+    const ColumnWeights weights = WeightsOf(values, 32, importance);
+    scale =
+        ChooseScale({values.values(), weights.data(), 32}, kIq4Guesses, levels);
   }
   const float inverse = Inverse(values.PutScale(scale, out));
   for (std::size_t i = 0; i < 32; ++i) {
@@ -272,12 +318,13 @@ void PutIq4Nl(const float* x, std::byte* out) {
   }
 }
 
-void PutIq4Xs(const float* x, std::byte* out) {
+void PutIq4Xs(const float* x, const float* importance, std::byte* out) {
   std::fill_n(out, 136, std::byte{0});
   const ScaledBlock values(x);
   if (values.zero()) return;
   const TableLevels& levels = Iq4Levels();
-  SignedSearch search(values, 32, 32, levels, out);
+  const ColumnWeights weights = WeightsOf(values, 256, importance);
+  SignedSearch search(values, weights, 32, 32, levels, out);
   const SignedBlock block = search.Run(kIq4Guesses);
   unsigned high = 0;
   for (std::size_t j = 0; j < 8; ++j) {
