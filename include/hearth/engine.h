@@ -75,6 +75,7 @@ struct ModelInfo {
 struct DeviceReport {
   std::string name;                // "CPU", or the card's
   std::string why;                 // why not a card that is there; or empty
+  std::string note = {};           // why no card was looked for; or empty
   std::uint64_t weight_bytes = 0;  // on the card
   std::uint64_t kv_bytes = 0;      // of the card, for keys and values
 };

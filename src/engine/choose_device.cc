@@ -80,14 +80,14 @@ Result<ChosenDevice> OnCard(std::shared_ptr<gpu::Device> card,
 Result<ChosenDevice> ChooseDevice(const EngineOptions& options,
                                   const LoadedModel& model, const KvSpec& spec,
                                   ThreadPool& pool) {
-  std::string why, name = "CPU";
+  std::string why, note;
   const bool must = options.device == DeviceChoice::kCuda;
   if (options.device == DeviceChoice::kAuto &&
       DeviceWeightBytes(model) < kSmallBytes) {
     // Without kernels there is no other device to explain.
     if (gpu::HasKernels()) {
-      name += ", as fast as a card with weights of " +
-              MiB(DeviceWeightBytes(model));
+      note = "a card starts later and is hardly faster with weights of " +
+             MiB(DeviceWeightBytes(model));
     }
   } else if (options.device != DeviceChoice::kCpu) {
     auto card = gpu::OpenCard();
@@ -102,8 +102,9 @@ Result<ChosenDevice> ChooseDevice(const EngineOptions& options,
   }
   ChosenDevice chosen;
   chosen.ops = MakeCpuOps(model, pool);
-  chosen.report.name = std::move(name);
+  chosen.report.name = "CPU";
   chosen.report.why = std::move(why);
+  chosen.report.note = std::move(note);
   return chosen;
 }
 

@@ -26,6 +26,10 @@ struct ImatrixArgs {
 
 Result<ImportanceReport> Measure(ImatrixArgs& args, const std::string& text) {
   args.base.engine.context_tokens = args.options.context_tokens;
+  // A card does not show what its layers see.
+  if (args.base.engine.device == DeviceChoice::kAuto) {
+    args.base.engine.device = DeviceChoice::kCpu;
+  }
   HEARTH_ASSIGN(const auto engine, args.base.Open(args.quiet));
   CatchInterrupts();
   Progress progress("imatrix", Unit::kTokens, args.quiet);

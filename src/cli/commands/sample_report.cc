@@ -92,6 +92,7 @@ std::string Footer(const SampleReport& r) {
   }
   text += ", decode " + DecodeText(DecodeTokens(r), r.generate.decode_ms);
   text += "\ndevice   " + Escaped(r.device.name);
+  if (!r.device.note.empty()) text += " (" + r.device.note + ")";
   if (r.device.kv_bytes > 0) {
     text += ", weights " + HumanBytes(r.device.weight_bytes) + ", room for " +
             HumanBytes(r.device.kv_bytes) + " of KV";

@@ -21,7 +21,7 @@ constexpr char kTranslates[] =
     "this model has an encoder and a decoder, which is not supported";
 constexpr char kAdapter[] =
     "this is a LoRA adapter, not a model; give the model that it changes, and "
-    "this file with --lora";
+    "this file as an adapter of it";
 constexpr char kProjector[] =
     "this is a vision projector (mmproj), a part of a model that sees images; "
     "give the file of the text model";

@@ -91,7 +91,7 @@ Error NoModel(const std::string& folder,
   if (holds("adapter_config.json", "")) {
     return unsupported(
         "this is a LoRA adapter (PEFT), not a model; give the model that it "
-        "changes, and this directory with --lora");
+        "changes, and this directory as an adapter of it");
   }
   if (holds("model_index.json", "")) {
     return unsupported("this is a pipeline for images, not a language model");
