@@ -75,6 +75,20 @@ Result<ChosenDevice> OnCard(std::shared_ptr<gpu::Device> card,
   return chosen;
 }
 
+// Why the processor computes where nobody chose; empty: a card may.
+std::string WhyNoCard(const LoadedModel& model) {
+  const std::uint64_t weight_bytes = DeviceWeightBytes(model);
+  if (weight_bytes < kSmallBytes) {
+    return "a card starts later and is hardly faster with weights of " +
+           MiB(weight_bytes);
+  }
+  if (IsSlowOnDevice(model)) {
+    return "a card is slower with weights that lie input by input (.tinygpt, "
+           "GPT-2)";
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ChosenDevice> ChooseDevice(const EngineOptions& options,
@@ -82,13 +96,10 @@ Result<ChosenDevice> ChooseDevice(const EngineOptions& options,
                                   ThreadPool& pool) {
   std::string why, note;
   const bool must = options.device == DeviceChoice::kCuda;
-  if (options.device == DeviceChoice::kAuto &&
-      DeviceWeightBytes(model) < kSmallBytes) {
+  if (options.device == DeviceChoice::kAuto) note = WhyNoCard(model);
+  if (!note.empty()) {
     // Without kernels there is no other device to explain.
-    if (gpu::HasKernels()) {
-      note = "a card starts later and is hardly faster with weights of " +
-             MiB(DeviceWeightBytes(model));
-    }
+    if (!gpu::HasKernels()) note.clear();
   } else if (options.device != DeviceChoice::kCpu) {
     auto card = gpu::OpenCard();
     if (card.ok()) {

@@ -374,6 +374,10 @@ std::uint64_t DeviceWeightBytes(const LoadedModel& model) {
   return DeviceWeights::BytesOf(model);
 }
 
+bool IsSlowOnDevice(const LoadedModel& model) {
+  return DeviceWeights::HasColumns(model);
+}
+
 Result<std::unique_ptr<Ops>> MakeCudaOps(const LoadedModel& model,
                                          ThreadPool& pool,
                                          std::shared_ptr<gpu::Device> device,

@@ -15,6 +15,10 @@ Result<void> CheckDeviceRuns(const LoadedModel& model);
 
 // Bytes of the device that the weights take.
 std::uint64_t DeviceWeightBytes(const LoadedModel& model);
+// Whether a card takes several times as long with its weights as a processor:
+// those that lie input by input, .tinygpt and GPT-2
+// (bench/results/2026-12-01-h200.md).
+bool IsSlowOnDevice(const LoadedModel& model);
 
 // Sends the weights; keys and values may take up to `kv_bytes` of the device.
 // kUnsupported, kResourceFull and kIo as above and as gpu::Device. `model` and

@@ -170,6 +170,18 @@ std::uint64_t DeviceWeights::BytesOf(const LoadedModel& model) {
   return total;
 }
 
+bool DeviceWeights::HasColumns(const LoadedModel& model) {
+  bool has = false;
+  ForEach(
+      model,
+      [&](const WeightMatrix& w) {
+        has = has || w.layout == WeightLayout::kInOut ||
+              w.dtype == DType::kTgInt4;
+      },
+      [](const std::vector<float>&) {});
+  return has;
+}
+
 Result<DeviceWeights> DeviceWeights::Send(const LoadedModel& model,
                                           gpu::Device& device) {
   DeviceWeights sent;

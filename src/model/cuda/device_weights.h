@@ -17,6 +17,9 @@ class DeviceWeights {
  public:
   // Bytes that a device needs for them.
   static std::uint64_t BytesOf(const LoadedModel& model);
+  // Whether it has matrices that are stored input by input, or int4 as .tinygpt
+  // files have it.
+  static bool HasColumns(const LoadedModel& model);
   // Sends them. kResourceFull when the device is full; kIo when it fails.
   static Result<DeviceWeights> Send(const LoadedModel& model,
                                     gpu::Device& device);
