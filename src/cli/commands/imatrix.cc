@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/stopwatch.h"
+#include "cli/commands/measured_text.h"
 #include "cli/commands/model_writing.h"
 #include "cli/options/command.h"
 #include "cli/options/engine_args.h"
@@ -33,16 +34,9 @@ Result<ImportanceReport> Measure(ImatrixArgs& args, const std::string& text) {
   HEARTH_ASSIGN(const auto engine, args.base.Open(args.quiet));
   CatchInterrupts();
   Progress progress("imatrix", Unit::kTokens, args.quiet);
-  args.options.progress = [&](std::int64_t done, std::int64_t total) {
-    progress.Update(static_cast<std::uint64_t>(done),
-                    static_cast<std::uint64_t>(total));
-    return !Interrupted();
-  };
+  args.options.progress = Showing(progress);
   auto report = MeasureImportance(*engine, text, args.options);
-  if (!report.ok() && report.error().code == Code::kInvalidArgument) {
-    return Error{Code::kInvalidArgument,
-                 args.text_file + ": " + report.error().message};
-  }
+  if (!report.ok()) return OfText(args.text_file, report.error());
   return report;
 }
 
@@ -81,18 +75,11 @@ void AddImatrix(const Command& program, int& exit_code) {
       "Measure which inputs of a GGUF model's layers are large for a text, for "
       "hearth quantize --imatrix (or llama-quantize)");
   args->base.AddModel(command);
-  command
-      .Name("--text,--file,-f", args->text_file,
-            "UTF-8 text; - is standard input")
-      .Required();
+  AddTextOption(command, args->text_file);
   command.Name("--out,--output,-o", args->out, "the GGUF file to write")
       .Required();
-  command
-      .Integer("--ctx-size,--context,-c", args->options.context_tokens, 4,
-               1 << 24, "tokens of a chunk")
-      .Default("512, or the model's context where that is less");
-  command.Integer("--chunks", args->options.n_chunks_max, 1, 1 << 24,
-                  "chunks at most; default: all of the text");
+  AddChunkOptions(command, args->options.context_tokens,
+                  args->options.n_chunks_max);
   command.Flag("--force", args->force,
                "replace a file that is no importance matrix");
   command.Flag("--quiet,-q", args->quiet, "no progress, notes or summary");

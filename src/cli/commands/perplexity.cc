@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/stopwatch.h"
+#include "cli/commands/measured_text.h"
 #include "cli/options/command.h"
 #include "cli/options/engine_args.h"
 #include "cli/terminal/input.h"
@@ -63,18 +64,11 @@ Result<PerplexityReport> Measure(PerplexityArgs& args, double& ms) {
   HEARTH_ASSIGN(const auto engine, args.base.Open(args.quiet));
   CatchInterrupts();
   Progress progress("perplexity", Unit::kTokens, args.quiet);
-  args.options.progress = [&](std::int64_t done, std::int64_t total) {
-    progress.Update(static_cast<std::uint64_t>(done),
-                    static_cast<std::uint64_t>(total));
-    return !Interrupted();
-  };
+  args.options.progress = Showing(progress);
   const Stopwatch watch;
   auto report = MeasurePerplexity(*engine, text, args.options);
   ms = watch.ms();
-  if (!report.ok() && report.error().code == Code::kInvalidArgument) {
-    return Error{Code::kInvalidArgument,
-                 args.text_file + ": " + report.error().message};
-  }
+  if (!report.ok()) return OfText(args.text_file, report.error());
   return report;
 }
 
@@ -101,16 +95,9 @@ void AddPerplexity(const Command& program, int& exit_code) {
       "Measure how well a model predicts a text: exp of the mean -ln p(token) "
       "over the second half of each chunk, as llama-perplexity does");
   args->base.AddModel(command);
-  command
-      .Name("--text,--file,-f", args->text_file,
-            "UTF-8 text; - is standard input")
-      .Required();
-  command
-      .Integer("--ctx-size,--context,-c", args->options.context_tokens, 4,
-               1 << 24, "tokens of a chunk")
-      .Default("512, or the model's context where that is less");
-  command.Integer("--chunks", args->options.n_chunks_max, 1, 1 << 24,
-                  "chunks at most; default: all of the text");
+  AddTextOption(command, args->text_file);
+  AddChunkOptions(command, args->options.context_tokens,
+                  args->options.n_chunks_max);
   command.Flag("--json", args->json, "one JSON object instead");
   command.Flag("--quiet,-q", args->quiet, "no progress and no footer");
   args->base.AddKvFormat(command);
