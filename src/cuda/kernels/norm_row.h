@@ -42,15 +42,7 @@ HEARTH_GPU void SumSharedLanes(const Block& block, const float* v, int n,
     if (i < (n + 15) / 16 * 16) lane = step.Past(lane);
     lanes[thread] = lane;
   });
-  block.Sync();
-  block.ForThreads([&](int thread) {
-    if (thread != 0) return;
-    float all[16];
-    HEARTH_GPU_UNROLL
-    for (int i = 0; i < 16; ++i) all[i] = lanes[i];
-    *total = ReduceLanes(all);
-  });
-  block.Sync();
+  TotalOfLanes(block, lanes, total);
 }
 
 // The row to shared memory, with what is added to it.

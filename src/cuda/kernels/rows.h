@@ -23,6 +23,20 @@ inline constexpr int kNormThreads = 128;
 inline constexpr int kNormChunk = 2048;
 inline constexpr int kNormSharedBytes = (kNormChunk + 16 + 2) * 4;
 
+// The tree over sixteen lanes that lie in shared memory.
+HEARTH_GPU void TotalOfLanes(const Block& block, const float* lanes,
+                             float* total) {
+  block.Sync();
+  block.ForThreads([&](int thread) {
+    if (thread != 0) return;
+    float all[16];
+    HEARTH_GPU_UNROLL
+    for (int i = 0; i < 16; ++i) all[i] = lanes[i];
+    *total = ReduceLanes(all);
+  });
+  block.Sync();
+}
+
 // lanes[i % 16] = step(x[i], lanes[i % 16]) for all i in rising order, then the
 // tree; the result lies in *total.
 template <class Step>
@@ -49,15 +63,7 @@ HEARTH_GPU void SumLanes(const Block& block, const float* x, std::int64_t n,
       lanes[thread] = lane;
     });
   }
-  block.Sync();
-  block.ForThreads([&](int thread) {
-    if (thread != 0) return;
-    float all[16];
-    HEARTH_GPU_UNROLL
-    for (int i = 0; i < 16; ++i) all[i] = lanes[i];
-    *total = ReduceLanes(all);
-  });
-  block.Sync();
+  TotalOfLanes(block, lanes, total);
 }
 
 struct AddSquare {

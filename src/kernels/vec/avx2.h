@@ -29,16 +29,6 @@ HEARTH_INLINE void Store(float* p, Floats a) {
   _mm256_storeu_ps(p, a.lo);
   _mm256_storeu_ps(p + 8, a.hi);
 }
-HEARTH_INLINE Floats LoadN(const float* p, int n) {
-  float buffer[kLanes] = {};
-  for (int i = 0; i < n; ++i) buffer[i] = p[i];
-  return Load(buffer);
-}
-HEARTH_INLINE void StoreN(float* p, Floats a, int n) {
-  float buffer[kLanes];
-  Store(buffer, a);
-  for (int i = 0; i < n; ++i) p[i] = buffer[i];
-}
 HEARTH_INLINE __m128i LoadBytes16(const std::byte* p) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
 }

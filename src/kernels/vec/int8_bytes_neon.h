@@ -8,10 +8,6 @@ struct Bytes64 {
   uint8x16_t v[4];
 };
 
-#define HEARTH_QUARTERS(expression)                  \
-  for (int q = 0; q < 4; ++q) r.v[q] = (expression); \
-  return r
-
 HEARTH_INLINE Bytes64 LoadBytes64(const std::byte* p) {
   Bytes64 r;
   HEARTH_QUARTERS(LoadBytes16(p + 16 * q));

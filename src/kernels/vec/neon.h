@@ -17,7 +17,7 @@ struct Mask {
   uint32x4_t v[4];  // all ones or all zeros a lane
 };
 
-// r.v[q] of what is done with register q.
+// r.v[q] of what is done with register q; int8_bytes_neon.h ends it.
 #define HEARTH_QUARTERS(expression)                  \
   for (int q = 0; q < 4; ++q) r.v[q] = (expression); \
   return r
@@ -33,16 +33,6 @@ HEARTH_INLINE Floats Load(const float* p) {
 }
 HEARTH_INLINE void Store(float* p, Floats a) {
   for (int q = 0; q < 4; ++q) vst1q_f32(p + 4 * q, a.v[q]);
-}
-HEARTH_INLINE Floats LoadN(const float* p, int n) {
-  float buffer[kLanes] = {};
-  for (int i = 0; i < n; ++i) buffer[i] = p[i];
-  return Load(buffer);
-}
-HEARTH_INLINE void StoreN(float* p, Floats a, int n) {
-  float buffer[kLanes];
-  Store(buffer, a);
-  for (int i = 0; i < n; ++i) p[i] = buffer[i];
 }
 HEARTH_INLINE uint8x16_t LoadBytes16(const std::byte* p) {
   return vld1q_u8(reinterpret_cast<const std::uint8_t*>(p));
@@ -215,5 +205,3 @@ HEARTH_INLINE Floats ReduceAdd16(const float* vectors) {
   for (int i = 0; i < kLanes; ++i) sums[i] = ReduceAdd(Load(vectors + 16 * i));
   return Load(sums);
 }
-
-#undef HEARTH_QUARTERS
