@@ -96,11 +96,11 @@ Result<ChosenDevice> ChooseDevice(const EngineOptions& options,
                                   ThreadPool& pool) {
   std::string why, note;
   const bool must = options.device == DeviceChoice::kCuda;
-  if (options.device == DeviceChoice::kAuto) note = WhyNoCard(model);
-  if (!note.empty()) {
-    // Without kernels there is no other device to explain.
-    if (!gpu::HasKernels()) note.clear();
-  } else if (options.device != DeviceChoice::kCpu) {
+  // Without kernels there is no other device to explain.
+  if (options.device == DeviceChoice::kAuto && gpu::HasKernels()) {
+    note = WhyNoCard(model);
+  }
+  if (note.empty() && options.device != DeviceChoice::kCpu) {
     auto card = gpu::OpenCard();
     if (card.ok()) {
       auto chosen = OnCard(std::move(*card), options, model, spec, pool);

@@ -145,8 +145,7 @@ std::shared_ptr<const grammar::TokenTrie> TrieFor(const Program& program,
 }
 
 Result<MakeConstraint> ConstrainAnswer(const ConstrainedAnswer& answer,
-                                       const ToolSet& tools,
-                                       const AnswerRules& rules,
+                                       const ToolSet& tools, AnswerRules rules,
                                        std::vector<std::string>& notes) {
   auto shared = std::make_shared<Shared>();
   shared->answer = answer;
@@ -161,11 +160,10 @@ Result<MakeConstraint> ConstrainAnswer(const ConstrainedAnswer& answer,
                       answer.program->thought_end,
                       {.add_special = false, .parse_special = true}));
   }
-  AnswerRules of_answer = rules;
-  of_answer.thoughts = rules.thoughts && answer.reasoning_tokens_max != 0;
+  rules.thoughts = rules.thoughts && answer.reasoning_tokens_max != 0;
   auto automaton = std::make_unique<grammar::Automaton>();
-  const auto machine =
-      std::make_shared<AnswerMachine>(*automaton, answer.program, of_answer);
+  const auto machine = std::make_shared<AnswerMachine>(
+      *automaton, answer.program, std::move(rules));
   HEARTH_ASSIGN(const grammar::StateId start,
                 machine->Compile(tools, answer.in_thought, notes));
   HEARTH_ASSIGN(shared->grammar,

@@ -31,8 +31,7 @@ struct ConstrainedAnswer {
 
 // Errors: AnswerMachine::Compile. Compiled once; the constraints share it.
 Result<MakeConstraint> ConstrainAnswer(const ConstrainedAnswer& answer,
-                                       const ToolSet& tools,
-                                       const AnswerRules& rules,
+                                       const ToolSet& tools, AnswerRules rules,
                                        std::vector<std::string>& notes);
 
 }  // namespace hearth::output
